@@ -47,6 +47,8 @@ CLOSED = ("/_stcore/metrics", "/_stcore/agent")
 MAX_SHOWN = 200
 PING_SECONDS = 20
 """Proxies drop a socket on which nothing is said for a minute."""
+SWITCH_SECONDS = 0.001
+"""A press asks the database a dozen times and waits for its turn in this program after each answer; by default a busy neighbour keeps it for 5 ms."""
 _HOST = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 _launched = threading.Event()
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
@@ -304,6 +306,27 @@ def _forget_uploads() -> None:
 
 
 @cache
+def _keep_theme() -> None:
+    """Streamlit looks up the 200 options of the theme for every run, a quarter of the work of a press; they stay as they are while it runs."""
+    from streamlit.proto.NewSession_pb2 import CustomThemeConfig
+    from streamlit.runtime import app_session
+
+    write = app_session._populate_theme_msg  # noqa: SLF001 - there is no setting for it
+
+    @cache
+    def written(section: str) -> CustomThemeConfig:
+        theme = CustomThemeConfig()
+        write(theme, section)
+        return theme
+
+    def from_kept(msg: CustomThemeConfig, section: str = "theme") -> None:
+        if written(section).ListFields():  # else the part stays unset
+            msg.MergeFrom(written(section))
+
+    app_session._populate_theme_msg = from_kept  # noqa: SLF001 - the same
+
+
+@cache
 def _engine_at(location: str) -> Engine:
     return opened(location, wait_seconds=PRESS_SECONDS)
 
@@ -336,7 +359,9 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
         return listening
 
     starlette_server._bind_socket = without_delay  # noqa: SLF001 - the same
+    sys.setswitchinterval(SWITCH_SECONDS)
     _forget_uploads()
+    _keep_theme()
     PagesManager.uses_pages_directory = False
     index = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     if signing_in is None:

@@ -28,6 +28,8 @@ MIN_READS = 5  # with fewer no share is said
 COLUMNS = [
     "judge", "grouping", "kind", "n", "n_right", "share", "low", "high", "n_examples", "weighted", "n_cannot_assess", "n_without_label",
 ]  # fmt: skip
+_ENTERING = ["judge", "label", "judge_label", "example_id", "axis", "points", "selection", "inclusion_probability"]
+"""What of a read enters a record: a narrow table is filtered and copied in a third of the time."""
 _SELECTIONS = {
     Selection.RANDOM: "drawn at random",
     Selection.IMPORTANCE: "drawn by importance",
@@ -126,7 +128,7 @@ def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFram
     A criterion that two physicians have read counts twice, each read by the weight of its item. `COLUMNS`, one row a judge and kind that has reads, the
     widest first: n (answered reads of items that the judge labelled), share in [0, 1] (weighted) with low and high, clustered by example (NaN where n is 0).
     """
-    counted = with_kinds(weighted_reads(reads, which)).assign(**{ALL: ALL_CRITERIA})
+    counted = with_kinds(weighted_reads(reads[_ENTERING], which)).assign(**{ALL: ALL_CRITERIA})
     weighted = bool(counted["weight"].ne(1).any())
     tables = [pd.DataFrame(columns=COLUMNS)]
     for judge, of_judge in counted.groupby("judge", sort=True):

@@ -69,8 +69,8 @@ class OpenReview:
 
     @property
     def keys(self) -> list[int | None]:
-        """The items: criteria in order, or the one question on the whole."""
-        return [item.criterion_id for item in self.material.items] or [None]
+        """The items: criteria in order, or the one question on the whole; once it is locked those that were answered then."""
+        return list(self.first) or [item.criterion_id for item in self.material.items] or [None]
 
     def item(self, key: int | None) -> Item | None:
         """A criterion; None for the question on the whole."""
@@ -94,7 +94,10 @@ class OpenReview:
 
 
 def open_review(engine: Engine, viewer: schema.Viewer, reading_id: int, *, known: Material | None = None) -> OpenReview:
-    """One of the reader's own items, whatever its state. `known`: its texts, where they are on the screen already; they never change."""
+    """One of the reader's own items, whatever its state.
+
+    `known`: its texts, where they are on the screen already; they never change. Then, once it is locked, its marks are not read either.
+    """
     with reads(engine) as session:
         return _review(session, *_own(session, viewer, reading_id), known=known)
 
@@ -131,7 +134,7 @@ def _review(session: Session, reading: Reading, asked: Asked, *, known: Material
         if any(key not in said.standing for key in control):
             judge, judged = None, {}
         judged = {key: given for key, given in judged.items() if key not in control}
-    drafts = queries.drafts(session, reading.id or 0)
+    drafts = {} if is_locked and known is not None else queries.drafts(session, reading.id or 0)
     return OpenReview(reading, asked, material, drafts, first, said.standing, judge, judged, control, said.slipped)
 
 
@@ -409,6 +412,9 @@ def submit(
             differs = any(key in judged and judged[key].label != drafts[key].label for key in keys)
             reading.state = ReadingState.REVEALED if differs else ReadingState.DONE
         reading.locked_at, reading.judge, reading.knows_model = at, judge, knows_model
+        reading.done_at = (
+            at if reading.state == ReadingState.DONE else None
+        )  # nothing is left to write behind the event
         said = {"knows_model": True} if knows_model else {}
         store.add_verdicts(session, verdicts, actor=person.name, action="first read submitted", **said)
         return ReadingState(reading.state)

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, ColumnElement, case, cast, func, select
+from sqlalchemy import BigInteger, Select, bindparam, case, cast, func, select
 from sqlmodel import Session, SQLModel, col, select as select_rows
 
 from evalcore.stats.wording import counted, listed
@@ -62,16 +63,21 @@ def people(session: Session, *, everybody: bool = False) -> list[Viewer]:
 
 def person(session: Session, person_id: int) -> Viewer | None:
     """One person; None where there is none of this number, or they are not let in any more."""
-    return person_where(session, col(tables.Person.id) == person_id)
+    return let_in(session.connection().execute(_of_number(), {"person_id": person_id}).first())
 
 
-def person_where(session: Session, which: ColumnElement[bool]) -> Viewer | None:
-    """The one person of whom this is true; None where there is none, or they are not let in any more."""
-    row = session.exec(select_rows(tables.Person).where(which)).first()
-    return _viewer(row) if row and row.active else None
+@cache  # it is asked in every act; to build it takes longer than to ask
+def _of_number() -> Select[Any]:
+    person = TABLES["person"]
+    return select(person).where(person.c.id == bindparam("person_id"))
 
 
-def _viewer(row: tables.Person) -> Viewer:
+def let_in(row: Any) -> Viewer | None:
+    """The person of a row of the table; None without one, or where they are not let in any more."""
+    return _viewer(row) if row is not None and row.active else None
+
+
+def _viewer(row: Any) -> Viewer:
     return Viewer(
         person_id=row.id or 0,
         name=row.name,

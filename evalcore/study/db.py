@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session",
     "before_each_commit", "connect", "fault_of", "hold_writers", "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate",
-    "open_study", "reading", "trail_file", "unkept", "writing",
+    "open_study", "reading", "reading_together", "together", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -65,8 +65,10 @@ _POSTGRES_FAULTS = {
 DRIVERS = ("sqlite", "postgresql+psycopg")
 _POSTGRES_LIMITS = {"connect_timeout": 5, "tcp_user_timeout": 15_000}
 """In seconds and milliseconds: how long a server that does not answer is waited for."""
-_MOST_BEYOND_FIVE = 45
-"""Connections that may be open beside the five that are kept: a room of physicians opens Review in the same second."""
+_KEPT, _MOST_BEYOND = 15, 15
+"""Connections that are kept open, and how many more there may be: a room of physicians opens Review in the same second. Three processes, as while one takes
+over from another, leave some of the hundred that PostgreSQL has; more at once would only wait for the same interpreter.
+"""
 _WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
 _EARLIER = re.compile(r"00\d\d")
 _MIGRATION_LOCK, _IMPORT_LOCK = 0x6F766572, 0x696D706F  # any constants: "over", "impo"
@@ -87,7 +89,7 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     is_postgres = url.drivername != "sqlite"
     limits = {key: value for key, value in _POSTGRES_LIMITS.items() if is_postgres and key not in url.query}
     # What is in memory is one connection's own: it has no pool of several.
-    several = {"max_overflow": _MOST_BEYOND_FIVE, "pool_timeout": wait_seconds}
+    several = {"pool_size": _KEPT, "max_overflow": _MOST_BEYOND, "pool_timeout": wait_seconds}
     pool: dict[str, Any] = several if is_postgres or url.database else {}
     pool |= {"pool_pre_ping": is_postgres, "execution_options": {_WAIT: wait_seconds}}
     engine = create_engine(url, hide_parameters=True, connect_args=limits, **pool)
@@ -227,13 +229,67 @@ def reading(engine: Engine, *, every_row: bool = False, with_broken: bool = Fals
     whole: dict[str, Any] = {"isolation_level": "REPEATABLE READ"} if is_postgres else {}
     if not every_row:
         whole[showing.SHOWS] = showing.WITHDRAWN if with_broken else showing.HIDDEN
+    reads = None if every_row or with_broken else _together.get(None)
+    if reads is not None and reads.engine is not engine:
+        reads = None
+    session = reads.session if reads is not None else None
+    if session is None:
+        session = Session(engine.execution_options(**whole))
+    if reads is not None:
+        reads.session = session
     try:
-        with Session(engine.execution_options(**whole)) as session:
-            yield session
+        yield session
     except (DBAPIError, NoneFree) as error:
+        if reads is not None:
+            reads.end()
         if fault := _as_fault(error, engine):
             raise fault from error
         raise
+    finally:
+        if reads is None or reads.session is not session:
+            session.close()
+
+
+class _Together:
+    """What is read of an engine, in one session until it is ended."""
+
+    def __init__(self) -> None:
+        self.engine: Engine | None = None
+        self.session: Session | None = None
+
+    def end(self) -> None:
+        session, self.session = self.session, None
+        if session is not None:
+            session.close()
+
+
+_together: ContextVar[_Together] = ContextVar("_together")
+
+
+@contextmanager
+def reading_together() -> Iterator[None]:
+    """What this thread reads of a study (`together`) within the block is read in one transaction, until it writes, and then in another one.
+
+    To begin and to end one costs as much as several questions, and another connection.
+    """
+    if _together.get(None) is not None:
+        yield
+        return
+    made = _Together()
+    token = _together.set(made)
+    try:
+        yield
+    finally:
+        _together.reset(token)
+        made.end()
+
+
+def together(engine: Engine) -> Engine:
+    """This is the study whose reads go together, where none is yet."""
+    reads = _together.get(None)
+    if reads is not None and reads.engine is None:
+        reads.engine = engine
+    return engine
 
 
 @contextmanager
@@ -245,6 +301,8 @@ def writing(
     `Frozen`: the study is frozen. Not asked where `though_frozen`: of who comes in, and of who sees or takes out what (`freezing`).
     `with_broken`: it reads responses that are marked as broken, too.
     """
+    if (reads := _together.get(None)) is not None:
+        reads.end()
     ended = False
     shows = showing.WITHDRAWN if with_broken else showing.HIDDEN
     bound = engine.execution_options(immediate=True, **{_PATIENT: patient, showing.SHOWS: shows})

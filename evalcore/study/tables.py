@@ -597,8 +597,11 @@ class AuditEvent(Numbered, table=True):
 
     def expected_hash(self) -> str:
         """SHA-256 over this event and the hash of the one before it."""
-        parts = [self.previous_hash, self.at.isoformat(), self.actor, self.action, self.subject, self.detail]
-        return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.hashed_parts(), ensure_ascii=False).encode()).hexdigest()
+
+    def hashed_parts(self) -> list[str]:
+        """What the hash is of, that of the event before first."""
+        return [self.previous_hash, self.at.isoformat(), self.actor, self.action, self.subject, self.detail]
 
 
 class RowHash(Row, table=True):

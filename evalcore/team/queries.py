@@ -3,14 +3,16 @@
 import hashlib
 import json
 from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import Select, bindparam, select
 from sqlmodel import Session, col, select as select_rows
 
 from evalcore.study import contents
 from evalcore.study.schema import Role, Viewer
-from evalcore.study.tables import AccessKey, Identity, Person, SignIn, now
+from evalcore.study.tables import TABLES, AccessKey, Identity, Person, now
 
 _IS_BOUND = col(Identity.unbound_at).is_(None)
 SEEN_EVERY = timedelta(minutes=1)
@@ -49,21 +51,37 @@ def find(session: Session, token: str, *, idle: timedelta, longest: timedelta) -
     """The session of a token; None where it has ended, by sign-out or by time, or never was."""
     if not token:
         return None
-    lasts = (col(SignIn.seen_at) > now() - idle, col(SignIn.created_at) > now() - longest)
-    of_token = select_rows(SignIn).where(SignIn.token_hash == hashed(token), col(SignIn.ended_at).is_(None), *lasts)
-    row = session.exec(of_token).first()
+    at = now()
+    which = {"token_hash": hashed(token), "seen_after": at - idle, "begun_after": at - longest}
+    row = session.connection().execute(_of_token(), which).first()
     if row is None:
         return None
-    return SignedIn(row.id or 0, row.issuer, row.subject, row.name, tuple(json.loads(row.groups)), row.seen_at)
+    return SignedIn(row.id, row.issuer, row.subject, row.name, tuple(json.loads(row.groups)), row.seen_at)
+
+
+@cache  # it is asked at every press; to build it takes longer than to ask
+def _of_token() -> Select[Any]:
+    row = TABLES["sign_in"].c
+    lasts = row.seen_at > bindparam("seen_after"), row.created_at > bindparam("begun_after"), row.ended_at.is_(None)
+    columns = row.id, row.issuer, row.subject, row.name, row.groups, row.seen_at
+    return select(*columns).where(row.token_hash == bindparam("token_hash"), *lasts)
 
 
 def person_of(session: Session, issuer: str, subject: str) -> Viewer | None:
     """The person of this study whom a provider calls so; None where there is none, or they are not let in any more: not active, or without a role."""
-    whose = col(Identity.issuer) == issuer, col(Identity.subject) == subject, _IS_BOUND
-    person = contents.person_where(
-        session, col(Person.id) == select(col(Identity.person_id)).where(*whose).scalar_subquery()
-    )
+    person = contents.let_in(session.connection().execute(_bound(), {"issuer": issuer, "subject": subject}).first())
     return person if person is not None and person.roles else None
+
+
+@cache
+def _bound() -> Select[Any]:
+    person, identity = TABLES["person"], TABLES["identity"].c
+    whose = (
+        identity.issuer == bindparam("issuer"),
+        identity.subject == bindparam("subject"),
+        identity.unbound_at.is_(None),
+    )
+    return select(person).where(person.c.id == select(identity.person_id).where(*whose).scalar_subquery())
 
 
 def number_of(session: Session, issuer: str, subject: str) -> int | None:

@@ -221,7 +221,9 @@ def panel(viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_mode
     if desk.state is ReadingState.READING:
         Marking(viewer, desk, guideline, names_model=names_model).draw()
         return
-    now_locked = reviewing.open_review(common.engine(), viewer, desk.reading.id or 0)
+    now_locked = desk
+    if common.runs_alone():  # what the browser holds of this read may be older than the last press
+        now_locked = reviewing.open_review(common.engine(), viewer, desk.reading.id or 0, known=desk.material)
     if now_locked.state is ReadingState.LOCKED or (is_slipping(desk.reading.id) and not now_locked.judged):
         _Locked(viewer, now_locked, guideline).draw()
     else:
@@ -339,8 +341,9 @@ class Marking(ListPanel):
         return is_saved
 
     def _lines(self) -> list[str]:
+        at = self.at
         return [
-            html.marked(self.desk, key, self._drafts.get(key), place=place, is_current=place == self.at)
+            html.marked(self.desk, key, self._drafts.get(key), place=place, is_current=place == at)
             for place, key in enumerate(self.keys)
         ]
 
@@ -454,7 +457,7 @@ class _Locked(ListPanel):
             super()._last_row()
 
     def _say_agreed(self) -> None:
-        shown = reviewing.open_review(common.engine(), self.viewer, self.number)
+        shown = reviewing.open_review(common.engine(), self.viewer, self.number, known=self.desk.material)
         if shown.state is ReadingState.DONE:
             n_locked = common.ask(queries.n_locked, self.viewer)
             words = f"{html.item_word(self.ask)} {n_locked:,} is locked"
@@ -617,9 +620,9 @@ class _Revealing(DecidingPanel):
         return sentence(record_for(st.session_state[name], item.axis, item.points))
 
     def _lines(self) -> list[str]:
-        lines = []
+        lines, at = [], self.at
         for place, key in enumerate(self.keys):
-            first, judged, is_current = self.desk.first[key], self.desk.judged.get(key), place == self.at
+            first, judged, is_current = self.desk.first[key], self.desk.judged.get(key), place == at
             labels = {"you": first.label, "judge": judged.label if judged else None}
             decided = html.decided_words(first, self.desk.decided.get(key))
             how: Any = {"place": place, "record": self._record() if is_current else "", "is_current": is_current}

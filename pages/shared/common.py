@@ -36,7 +36,7 @@ from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.study import browse, contents, frames, freezing, lookups
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.corrections import mending, renaming
-from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading
+from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading, reading_together, together
 from evalcore.study.policies import (
     allows,
     check_can_adjudicate,
@@ -117,7 +117,7 @@ def _study() -> Study:
 
 def engine() -> Engine:
     """The study's database."""
-    return _engine_at(location())
+    return together(_engine_at(location()))
 
 
 Version = tuple[int, int]
@@ -315,15 +315,15 @@ READS: dict[str, Callable[..., Any]] = {
 }
 
 
-@st.cache_data(max_entries=8, ttl=LATELY_SECONDS, show_spinner=False)
+@st.cache_resource(max_entries=8, ttl=LATELY_SECONDS, show_spinner=False)
 def _lately(location: str, judge: str) -> pd.DataFrame:
     with reading(_engine_at(location)) as session:
-        return _blind_reads(session, judge)
+        return _blind_reads(session, judge).assign(rater_kind=RaterKind.REVIEWER)
 
 
 def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.DataFrame:
     """How often a judge is right, by kind of criterion, on all other responses that this person may see; a minute old at most."""
-    reads = _lately(location(), judge).assign(rater_kind=RaterKind.REVIEWER)
+    reads = _lately(location(), judge)
     hidden = blind(person, among=frozenset(reads["example_id"].tolist()))
     reads = visible_verdicts(reads, None, hidden)  # nor the viewer's own: beside them few reads would tell the label
     return judge_record(reads.loc[reads["response_id"].ne(response_id or 0)])
@@ -442,6 +442,7 @@ class _Run:
     top: DeltaGenerator
     fault: str = ""
     is_second: bool = False
+    is_alone: bool = True
     known: dict[Hashable, Any] = field(default_factory=dict)
     place: str = ""
 
@@ -493,10 +494,11 @@ def guarded() -> Iterator[None]:
     elif outer is not None and outer.is_second:
         run.fault, run.is_second = outer.fault, True
     if outer is not None:
-        run.known, run.place = outer.known, outer.place
+        run.known, run.place, run.is_alone = outer.known, outer.place, False
     token, request = _run.set(run), REQUEST.set(uuid4().hex)
     try:
-        yield
+        with reading_together():
+            yield
     except DatabaseFault as failed:
         run.say(failed)
     except OverreadError as error:  # the study cannot be opened
@@ -516,13 +518,17 @@ def fragment(draw: Callable[_Asked, None], *, run_every: float | None = None) ->
     @st.fragment(run_every=run_every)
     @wraps(draw)
     def drawn(*arguments: _Asked.args, **named: _Asked.kwargs) -> None:
-        is_alone = _run.get(None) is None  # else the page around it has looked who is here
-        with guarded():
-            if is_alone and provider() is not None and viewer(pressed=run_every is None) is None:
+        with guarded():  # where it does not run alone, the page around it has looked who is here
+            if runs_alone() and provider() is not None and viewer(pressed=run_every is None) is None:
                 st.rerun()  # their session ended, or a lead let them out: nothing of the page stays on the screen
             draw(*arguments, **named)
 
     return drawn
+
+
+def runs_alone() -> bool:
+    """Whether this part of a page runs by itself, without the page around it."""
+    return _run.get().is_alone
 
 
 def has_failed() -> bool:

@@ -1,5 +1,6 @@
 """The audit trail: every act leaves one event, and whoever changes the trail afterwards is found out."""
 
+import json
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +15,7 @@ from evalcore.importing import import_file
 from evalcore.reading import overriding
 from evalcore.reading.reviewing import Decision
 from evalcore.study import store
+from evalcore.study.audit import trail
 from evalcore.study.audit.chain import verify
 from evalcore.study.db import connect, open_study, reading, writing
 from evalcore.study.schema import Administrator, Label, RaterKind
@@ -235,6 +237,20 @@ def test_on_postgresql_others_act_while_the_hashes_of_a_large_act_are_written(po
     assert report_on(small.engine).holds
     other.dispose()
     small.engine.dispose()
+
+
+@pytest.mark.parametrize("words", ['O\'Brien said 100 % %s \\ "so" $1', "سؤال\n行\t\u2028😀", "", "'; SELECT 1; --"])
+def test_whatever_an_event_says_its_hash_is_the_same_on_both_databases(database_url, words):
+    engine = open_study(database_url)
+    for _ in range(2):  # the first of a trail, and one behind it
+        with writing(engine) as session:
+            store.append_event(session, actor=words, action="y", subject=words, detail={words: words})
+    assert report_on(engine).holds
+    with reading(engine) as session:
+        for event in trail.of_action(session, "y"):
+            assert (event.subject, json.loads(event.detail)) == (words, {words: words})
+            assert event.hash == event.expected_hash()
+    engine.dispose()
 
 
 N_WRITERS, N_EACH = 4, 10

@@ -1,16 +1,17 @@
 """What the database itself promises, on SQLite and on PostgreSQL: constraints, whole transactions, times."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from sqlalchemy import insert, make_url, text
-from sqlalchemy.exc import IntegrityError, StatementError
+from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
 from sqlmodel import Session, select
 
 from evalcore.errors import AlreadyChanged
-from evalcore.study import store
-from evalcore.study.db import open_study, reading, writing
+from evalcore.study import contents, store
+from evalcore.study.db import connect, open_study, reading, reading_together, together, writing
 from evalcore.study.schema import Cause, Label, Severity, Stage, Verdict
 from evalcore.study.tables import AuditEvent, Verdict as VerdictRow
 from tests import world
@@ -231,3 +232,35 @@ def test_a_session_for_reads_sees_the_study_as_it_was_at_its_first_read(database
     with reading(engine) as session:
         assert session.execute(count).scalar_one() == before + 1
     engine.dispose()
+
+
+def test_what_is_read_together_is_of_one_moment_until_one_writes_oneself(database_url):
+    engine, other = open_study(database_url), connect(database_url)
+
+    def guideline(of=engine):
+        with reading(of) as session:
+            row = contents.guideline(session)
+            return row and row.text
+
+    def write(of, words):
+        with writing(of) as session:
+            store.set_guideline(session, words, actor="Ana Ruiz")
+
+    with reading_together(), ThreadPoolExecutor(1) as somebody:
+        together(engine)
+        assert guideline() is None
+        somebody.submit(write, other, "# Theirs").result()
+        assert (guideline(), guideline(other)) == (None, "# Theirs")  # another engine's reads are its own
+        write(engine, "# Ours")
+        assert guideline() == "# Ours"
+        somebody.submit(write, other, "# Later").result()
+        assert guideline() == "# Ours"
+        with pytest.raises(DBAPIError), reading(engine) as session:
+            session.connection().exec_driver_sql("SELECT nothing FROM nowhere")
+        assert guideline() == "# Later"  # a question that failed ends it too
+        with reading(engine) as session:
+            write(engine, "# Within")
+            assert contents.guideline(session).text == "# Within"
+    assert engine.pool.checkedout() == other.pool.checkedout() == 0
+    for one in (engine, other):
+        one.dispose()

@@ -47,10 +47,10 @@ def test_a_database_that_cannot_be_used_a_full_disk_and_older_tables_are_told(sm
 
 def test_a_server_whose_connections_are_all_in_use_is_not_ready_and_says_so(small, monkeypatch):
     monkeypatch.setenv("OVERREAD_DB", small.location)
-    monkeypatch.setattr(db, "_MOST_BEYOND_FIVE", 0)
+    monkeypatch.setattr(db, "_MOST_BEYOND", 0)
     engine = connect(small.location, wait_seconds=0.1)
     with contextlib.ExitStack() as held:
-        for _ in range(5):
+        for _ in range(db._KEPT):
             held.enter_context(engine.connect())
         answer = Browser(health.Health(echo, engine_at=lambda _: engine)).get("/readyz")
     assert answer.status_code == 503
