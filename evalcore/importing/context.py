@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -170,7 +169,7 @@ class GivenExample(msgspec.Struct, frozen=True, gc=False):
     example: schema.Example
 
 
-class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Graded(msgspec.Struct, kw_only=True, gc=False):
     """A response with verdicts on it; without a `model` it is found by `completion_id`, and without a `text` it must be in the study already."""
 
     line: int
@@ -200,8 +199,6 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 COMPARED = (
     "label", "explanation", "confidence", "reason", "cause", "severity", "error_kind", "conflict_cause", "right_for_wrong_reason",
 )  # fmt: skip
-_SHARED = tuple(name for name in Verdict.__struct_fields__ if name in GivenVerdict.__struct_fields__)
-_shared = attrgetter(*_SHARED)
 
 
 def _count(words: str, *, adds: bool = False) -> Any:
@@ -420,12 +417,13 @@ class ImportContext:
 
     def rater(self, kind: RaterKind, name: str) -> int:
         """The number of a rater."""
-        if (kind, name) not in self._raters:
+        number = self._raters.get((kind, name))
+        if number is None:
             person = self._people.get(_folded(name)) if kind is RaterKind.REVIEWER else None
             number = self._raters[kind, name] = ensure_rater(self.session, kind, person or name)
             if person is not None:
                 self._names[number] = person
-        return self._raters[kind, name]
+        return number
 
     def check_rater(self, rater_id: int, line: int, *, has_own: bool) -> None:
         """Note a fault where a verdict may not come under this name; `line` 0: unknown; `has_own`: the person has verdicts of their own on the item."""
@@ -462,9 +460,21 @@ class ImportContext:
             response_id=response,
             criterion_id=criterion,
             rater_id=self.rater(given.rater_kind, given.rater),
+            stage=given.stage,  # type: ignore[arg-type] # its format has filled it in
+            label=given.label,
+            confidence=given.confidence,
+            explanation=given.explanation,
+            cause=given.cause,
+            severity=given.severity,
+            right_for_wrong_reason=given.right_for_wrong_reason,
+            selection=given.selection,
+            inclusion_probability=given.inclusion_probability,
+            blinded=given.blinded,
             created_at=datetime.fromisoformat(given.read_at) if given.read_at else self.at,
             supersedes=before,
-            **dict(zip(_SHARED, _shared(given), strict=True)),
+            reason=given.reason,
+            error_kind=given.error_kind,
+            conflict_cause=given.conflict_cause,
         )
 
 

@@ -44,6 +44,11 @@ def _tag_columns(tags: tuple[str, ...]) -> tuple[str | None, str | None, str | N
     return tag(tags, "axis"), tag(tags, "level"), tag(tags, "cluster"), as_json(tags)
 
 
+@lru_cache(maxsize=4096)
+def _tags(stored: str) -> tuple[str, ...]:
+    return tuple(json.loads(stored))
+
+
 def cluster_of(criterion: Criterion | KnownCriterion) -> str | None:
     """The cluster among its tags."""
     return _tag_columns(criterion.tags)[2]
@@ -109,15 +114,13 @@ class Examples:
         rows = lookups.rows(self._session, lookups.EXAMPLES, set(prompt_ids), dataset=dataset)
         numbers = [row["id"] for row in rows]
         criteria, subsets = defaultdict(list), defaultdict(set)
-        for row in lookups.rows(self._session, lookups.CRITERIA, numbers):
-            tags = tuple(json.loads(row["tags"]))
-            known = KnownCriterion(row["text"], row["points"], tags, row["position"], row["id"])
-            criteria[row["example_id"]].append(known)
+        for example, said, points, tags, *place in lookups.tuples(self._session, lookups.CRITERIA, numbers):
+            criteria[example].append(KnownCriterion(said, points, _tags(tags), *place))
         for row in lookups.rows(self._session, lookups.SUBSETS, numbers):
             subsets[row["example_id"]].add(row["subset"])
         self.known = {}
         for row in rows:
-            number, tags = row["id"], tuple(json.loads(row["tags"]))
+            number, tags = row["id"], _tags(row["tags"])
             held = {name: row[name] for name in ("prompt_id", "messages", "provisional", "ideal_completions", "canary")}
             self.known[row["prompt_id"]] = KnownExample(
                 rubric=criteria[number], tags=tags, subsets=subsets[number], number=number, **held

@@ -3,9 +3,11 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter, itemgetter
+from typing import Any
 
 import msgspec
 
+from evalcore.errors import RowFault
 from evalcore.importing import examples
 from evalcore.importing.context import COMPARED, CriterionRef, GivenExample, Graded, ImportContext, RowWriter, is_own
 from evalcore.importing.formats.values import refuse
@@ -20,6 +22,7 @@ GRADED_TWICE = (
     "criterion: expected it once for a response and judge, got it again with another grade or reason; "
     "sample_index tells equal answers apart"
 )
+_of_response = attrgetter("text", "model", "evaluation", "sample_index", "completion_id")
 _compared = attrgetter(*COMPARED)
 _compared_in = itemgetter(*COMPARED)
 
@@ -86,9 +89,11 @@ class GradedRows(RowWriter):
                     self._examples.add_row(row.example, row.line)
             joined: list[Joined] = []
             for record in records:
-                with self._faults.caught(record.line):
+                try:
                     if (found := self._find_example(record)) is not None:
                         joined.append(found)
+                except RowFault as fault:
+                    self._faults.add(str(fault), record.line)
             if self._faults.count:
                 continue
             known = {found.example.number for found in joined if found.example.number is not None}
@@ -171,13 +176,20 @@ class GradedRows(RowWriter):
 
     def _find_responses(self, joined: Sequence[Joined], known: Collection[int]) -> None:
         held: defaultdict[int, list[KnownResponse]] = defaultdict(list)
-        columns = ("model", "dataset", "sample_index", "text", "completion_id")
-        for stored in lookups.rows(self._session, lookups.RESPONSES, known):
-            response = KnownResponse(**{column: stored[column] for column in columns}, number=stored["id"])
-            held[stored["example_id"]].append(response)
+        models: set[Any] = {row.record.model for row in joined}
+        statement = lookups.RESPONSES if None in models else lookups.RESPONSES_OF
+        for stored in lookups.tuples(self._session, statement, known, models=models):
+            example, number, dataset, sample_index, text, completion_id, model = stored
+            response = KnownResponse(model, dataset, sample_index, text, completion_id, number=number)
+            held[example].append(response)
         self._find_graded_alike(joined, held)
+        before: Joined | None = None
         for row in joined:
             record = row.record
+            if before is not None and before.response is not None and _speaks_again(before, row):
+                row.response = before.response
+                continue
+            before = row
             with self._faults.caught(record.line):
                 responses = held[row.example.number or 0]
                 row.response = row.response or self._partner(record, responses)
@@ -385,6 +397,12 @@ class GradedRows(RowWriter):
             )
             for row in rows
         }
+
+
+def _speaks_again(before: Joined, row: Joined) -> bool:
+    """Whether two rows of a table, which has one for each criterion, are of one response."""
+    is_one = row.example is before.example and row.record.is_row_of_table and not row.record.scored_rubric
+    return is_one and before.record.is_row_of_table and _of_response(before.record) == _of_response(row.record)
 
 
 def _judge_of(record: Graded) -> str:

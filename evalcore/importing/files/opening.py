@@ -53,6 +53,7 @@ class Opened:
             read = partial(inspect_logs.read, known=self.log.known)
         elif self.kind in _OF_CELLS or read is None:
             read = self.format.read_cells
+        columns, others = None, list[str]()
         for number, given in self._given(progress, {} if left is None else left):
             is_fault = isinstance(given, RowFault)
             try:
@@ -66,8 +67,9 @@ class Opened:
             if left is None:
                 pass
             elif isinstance(given, dict):
-                cells = unread.columns_unread(self._known, given)
-                unread.note(left, ((column, given[column] != "") for column in cells))
+                if given.keys() != columns:
+                    columns, others = given.keys(), unread.columns_unread(self._known, given)
+                unread.note(left, ((column, given[column] != "") for column in others))
             elif not is_fault:
                 is_log = self.kind is Kind.LOG
                 unread.note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)

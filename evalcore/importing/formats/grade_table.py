@@ -7,13 +7,15 @@ from evalcore.importing.formats import own, values
 from evalcore.importing.formats.values import refuse
 from evalcore.study.schema import Criterion
 
+_GRADED = ("criterion", "grade", "points")
+
 
 def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Graded]:
     """One criterion of one response, with its grade where there is one."""
     asked = own.conversation(cells.get("question"), "question")
     which = own.response_of(cells, options)
     own.check_example(str(which["prompt_id"]), asked, "question")
-    is_graded = any(cells.get(column, "").strip() for column in ("criterion", "grade", "points"))
+    is_graded = any(map(str.strip, map(cells.get, _GRADED, ("", "", ""))))
     text = own.needed(cells, "criterion", "the criterion's text") if is_graded else ""
     met = own.grade(cells.get("grade", ""), "grade")
     judge = values.name(cells, "judge") or options.judge

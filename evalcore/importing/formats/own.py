@@ -1,7 +1,7 @@
 """What the formats of anybody's own data share: conversations as text or as JSON, grades in the usual words, and examples that are found without a name."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 
@@ -9,12 +9,12 @@ import msgspec
 
 from evalcore.errors import RowFault
 from evalcore.importing.context import Cells, GivenExample, Graded, ImportContext, Options, shown
-from evalcore.importing.examples import as_stored, share_question, turns
+from evalcore.importing.examples import KnownExample, as_stored, cluster_of, share_question, turns
 from evalcore.importing.formats import values
 from evalcore.importing.formats.values import LAST_SAMPLE, check_messages, decode, refuse, storable
 from evalcore.importing.responses import GradedRows, Joined
 from evalcore.study import lookups
-from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Message
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Criterion, Message
 
 GRADES = "true or false, yes or no, 1 or 0, pass or fail, met or not_met, or nothing where there is no grade"
 POINTS = f"a whole number {MIN_POINTS}..{MAX_POINTS} without 0"
@@ -28,6 +28,7 @@ OF_A_RESPONSE = {  # what says which response is meant
     "evaluation": "what the response was made for, such as healthbench_hard; else Data set",
     "completion_id": "the response's own name",
 }
+_OF_A_RESPONSE = tuple(OF_A_RESPONSE)
 _GRADES = {
     word: met
     for met, words in ((True, "true yes 1 1.0 pass met"), (False, "false no 0 0.0 fail not_met"))
@@ -37,6 +38,7 @@ _JSON = re.compile(r"\s*\[\s*\{")
 _POINTS = re.compile(r"([+-]?[0-9]{1,3})(?:\.0+)?")
 
 
+@lru_cache(maxsize=256)  # a file has few words for it
 def grade(text: str, place: str) -> bool | None:
     """Whether a criterion is met; None where nothing is said."""
     word = "_".join(text.lower().split())
@@ -51,6 +53,7 @@ def label_word(text: str) -> str:
     return text if met is None else "met" if met else "not_met"
 
 
+@lru_cache(maxsize=256)
 def points(text: str, place: str) -> int | None:
     """What a criterion counts; None where nothing is said: then it can be read, and is never scored."""
     if not (text := text.strip()):
@@ -83,8 +86,14 @@ def needed(cells: Cells, column: str, expected: str) -> str:
     return values.words(cells, column) or refuse(column, expected, "nothing")
 
 
-def response_of(cells: Cells, options: Options) -> dict[str, object]:
+def response_of(cells: Cells, options: Options) -> Mapping[str, object]:
     """Which response a row speaks of, as `Graded` says it; the example without a name is called ""."""
+    return _response_of(tuple(map(cells.get, _OF_A_RESPONSE)), options)
+
+
+@lru_cache(maxsize=64)  # rows of one response follow one another
+def _response_of(said: tuple[str | None, ...], options: Options) -> Mapping[str, object]:
+    cells = {column: cell for column, cell in zip(_OF_A_RESPONSE, said, strict=True) if cell is not None}
     return {
         "prompt_id": values.words(cells, "example_id") or "",
         "model": values.model(cells, options),
@@ -100,32 +109,49 @@ def check_example(name: str, asked: Sequence[Message] | None, column: str) -> No
         refuse(column, "it, or example_id, to find the example", "nothing")
 
 
+class _Settled:
+    """An example that a row was merged into, and the criteria by which a row with no more than one of them adds nothing."""
+
+    def __init__(self, example: KnownExample) -> None:
+        self.example, self.messages = example, example.messages
+        plain = (one for one in reversed(example.rubric) if cluster_of(one) is None)
+        self.criteria = {Criterion(one.text, one.points): one for one in plain}  # of equal ones the first
+
+
 class OwnRows(GradedRows):
     """Takes rows whose example may have no name: it is the one with this conversation, else it is named by its content."""
 
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
         self._named: dict[str, str] | None = None
-        self._joined: dict[object, Joined] = {}  # of this batch, by what it says of its example and criterion
+        self._settled: dict[object, _Settled] = {}  # of this batch, by what a row says of its example
+        self._name_of: dict[object, str] = {}  # likewise, by the conversation
 
     def add(self, rows: Sequence[Graded | GivenExample]) -> None:
-        """Join a batch and write it; a long table says the same of an example and its criterion again for each model and judge."""
-        self._joined.clear()
+        """Join a batch and write it; a long table says the same of an example and its criteria again for each model and judge."""
+        self._settled.clear()
+        self._name_of.clear()
         super().add(rows)
 
     def _prepared(self, row: Graded) -> Graded:
-        return row if row.prompt_id else msgspec.structs.replace(row, prompt_id=self._name(row))
+        if not row.prompt_id:
+            row.prompt_id = self._name_of.get(row.messages) or self._name(row)
+        return row
 
     def _find_example(self, record: Graded) -> Joined | None:
-        if not record.is_row_of_table:
+        if not (record.is_row_of_table and record.rubric):
             return self._found(record)
-        said = record.dataset, record.prompt_id, record.messages, record.rubric, record.criteria
-        same = self._joined.get(said)
-        if same is not None:
-            return Joined(record, same.example, same.criteria)
+        (wanted,) = record.rubric
+        said = record.dataset, record.prompt_id, record.messages
+        settled = self._settled.get(said)
+        if settled is not None and settled.messages is settled.example.messages:
+            known = settled.criteria.get(wanted)
+            if known is not None and known.points == wanted.points:
+                known.is_brought |= record.messages is not None
+                return Joined(record, settled.example, [known] * len(record.criteria))
         found = self._found(record)
-        if found is not None and None not in found.criteria:
-            self._joined[said] = found
+        if found is not None:
+            self._settled[said] = _Settled(found.example)
         return found
 
     def _found(self, record: Graded) -> Joined | None:
@@ -141,16 +167,12 @@ class OwnRows(GradedRows):
         if self._named is None:  # what this file makes has its name from its content, so once is enough
             known = lookups.conversations(self._session, self._options.dataset)
             self._named = {sha256(messages.encode()).hexdigest(): name for messages, name in known}
-        digest = _digest(row.messages)
-        return self._named.get(digest) or f"conversation-{digest[:16]}"
+        digest = sha256(msgspec.json.encode(row.messages)).hexdigest()
+        name = self._name_of[row.messages] = self._named.get(digest) or f"conversation-{digest[:16]}"
+        return name
 
 
 class TableRows(OwnRows):
     """Takes rows of one criterion each."""
 
     batch = 2_000
-
-
-@lru_cache(maxsize=16)  # rows of one conversation follow one another
-def _digest(messages: tuple[Message, ...] | None) -> str:
-    return sha256(msgspec.json.encode(messages)).hexdigest()
