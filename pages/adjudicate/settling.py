@@ -144,7 +144,9 @@ class _Adjudicating(ItemPanel):
                 st.html(QUOTE, width="content")
             st.html(KEYS_HINT, width="content")
         st.session_state["settling_drawn"] = (self.number, question.criterion_id, question.seen)
-        heard = keys.listen(self.panel, question.ask, self._status())
+        absent = {Press.JUDGE} if question.has_looked else set()
+        absent |= set() if self._guideline else {Press.GUIDELINE}
+        heard = keys.listen(self.panel, question.ask, self._status(), absent=absent)
         if heard.quoted is not None:
             self._quote(heard.quoted, self.at if heard.row is None else heard.row)
         elif heard.row is not None and heard.row != self.at:
