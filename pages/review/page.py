@@ -64,9 +64,8 @@ with reading(common.engine()) as session:
 if desk is None or (desk.state is ReadingState.READING and not desk.drafts):
     for sentence in amending.taken_back_words(common.ask(queries.taken_back, viewer)):
         st.html(shared_html.notice(sentence, kind="warning"))
-said, notice = st.session_state.pop("review_done", ""), st.session_state.pop(panels.NOTICE, None)
-if notice:
-    st.html(shared_html.notice(notice, kind="warning"))
+said = st.session_state.pop("review_done", "")
+panels.refusal()
 if desk is None:
     title, words = "Nothing waits for you", "No item is assigned to you, or others are reading what is left."
     if progress.n_done:

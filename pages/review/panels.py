@@ -22,7 +22,7 @@ from pages.review.html import KEYS_HINT, QUOTE, stamp
 from pages.shared import common, html as shared_html, keys
 from pages.shared.keys import ANSWERS, REASON_KEYS, REASONS, WORDS, Group, Panel, Press
 
-NOTICE, SLIPPING = "panel_notice", "slipping"
+_REFUSED, SLIPPING = "panel_notice", "slipping"
 CHOSEN = ":material/check:"
 DETAILS: Mapping[str, tuple[Group, str]] = {
     "reason": (Group.REASONS, "Why can it not be assessed?"),
@@ -35,6 +35,13 @@ DETAILS: Mapping[str, tuple[Group, str]] = {
 def draw_guideline(guideline: str) -> None:
     """What readers are told."""
     st.html(f'<div class="or-guideline" tabindex="0">{shared_html.formatted(guideline)}</div>')
+
+
+def refusal(other: str | None = None) -> None:
+    """Why the last press was refused, else what is to be said instead; in view wherever one has scrolled to."""
+    if said := st.session_state.pop(_REFUSED, other):
+        with st.container(key="refused"):
+            st.html(shared_html.notice(said, kind="warning"))
 
 
 def row(key: str) -> DeltaGenerator:
@@ -94,7 +101,7 @@ class ItemPanel:
 
     @staticmethod
     def _refuse(error: OverreadError) -> NoReturn:
-        st.session_state[NOTICE] = str(error)
+        st.session_state[_REFUSED] = str(error)
         st.rerun()
 
 
