@@ -17,7 +17,7 @@ from evalcore.reading.reviewing import MAX_NOTE
 from evalcore.study.schema import Acuity, Ask, ConflictCause, Stage, Viewer
 from evalcore.study.tables import now
 from pages.review.html import KEYS_HINT, QUESTIONS, QUOTE, line, rows, stamp
-from pages.review.panels import NOTICE, ItemPanel, draw_guideline
+from pages.review.panels import ItemPanel, draw_guideline, refusal
 from pages.shared import common, html, keys, suspects
 from pages.shared.keys import ANSWERS, CONFLICT_CAUSES, CONFLICT_KEYS, REASONS, WORDS, Panel, Press, error_words
 
@@ -112,13 +112,8 @@ class _Adjudicating(ItemPanel):
         question = self._question
         if self._guideline and st.session_state.get("settling_guideline"):
             draw_guideline(self._guideline)
-        notice = st.session_state.pop(NOTICE, None)
-        if self._gone:
-            notice = GONE
-        elif self._shown is not None and self._shown != question.seen:
-            notice = notice or CHANGED
-        if notice:
-            st.html(html.notice(notice, kind="warning"))
+        is_changed = self._shown is not None and self._shown != question.seen
+        refusal(GONE if self._gone else CHANGED if is_changed else None)
         if len(self.keys) > 1:
             drafts = [st.session_state.get(f"draft_{self.number}_{key or 0}") for key in self.keys]
             st.html(all_items(self._case.questions, drafts, self.at))
@@ -144,7 +139,9 @@ class _Adjudicating(ItemPanel):
                 st.html(QUOTE, width="content")
             st.html(KEYS_HINT, width="content")
         st.session_state["settling_drawn"] = (self.number, question.criterion_id, question.seen)
-        heard = keys.listen(self.panel, question.ask, self._status())
+        absent = {Press.JUDGE} if question.has_looked else set()
+        absent |= set() if self._guideline else {Press.GUIDELINE}
+        heard = keys.listen(self.panel, question.ask, self._status(), absent=absent)
         if heard.quoted is not None:
             self._quote(heard.quoted, self.at if heard.row is None else heard.row)
         elif heard.row is not None and heard.row != self.at:
@@ -160,6 +157,8 @@ class _Adjudicating(ItemPanel):
                 with common.shown_errors():
                     adjudication.look(common.engine(), self.viewer, self._case.key, self.key)
                     keep_notes()
+                    # what is shown from now on was asked for: nothing has changed under the screen
+                    st.session_state.pop("settling_drawn", None)
                     common.draw_anew()
 
     def _choices(self, choices: keys.Choices, key: str, what: str) -> None:

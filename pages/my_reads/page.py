@@ -16,7 +16,7 @@ from evalcore.study.policies import allows, check_can_open, check_can_read
 from evalcore.study.schema import Ask, ReadingState, Viewer
 from pages.review import telling
 from pages.review.html import compared, decided_words
-from pages.review.panels import NOTICE, DecidingPanel
+from pages.review.panels import DecidingPanel, refusal
 from pages.shared import common, html, kept_choices, routes, tables
 from pages.shared.keys import Panel
 
@@ -90,8 +90,7 @@ def amend(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> Non
     """A read that is done, item by item: mine, the judge's, the reference label by criterion_id (None for acuity); amended by a new verdict."""
     desk = reviewing.open_review(common.engine(), viewer, reading_id)
     if desk.state is ReadingState.DONE:
-        if notice := st.session_state.pop(NOTICE, None):
-            st.html(html.notice(notice, kind="warning"))
+        refusal()
         _Amending(viewer, desk, finals).draw()
         return
     st.html(html.notice("This read still waits for your decisions."))

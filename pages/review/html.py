@@ -7,7 +7,7 @@ from evalcore.reading.queries import Draft, Given, Progress
 from evalcore.reading.reviewing import OpenReview
 from evalcore.study.schema import Ask, Label
 from pages.shared import html
-from pages.shared.keys import REASONS, WORDS, error_words
+from pages.shared.keys import REASONS, error_words
 
 MINUTE, FEW_MINUTES = 60, 1.5
 QUESTIONS = {
@@ -91,9 +91,12 @@ def locked_words(desk: OpenReview) -> str:
     """What was locked, in a line: "Locked: 4 met, 1 not met"; of one question its answer."""
     labels = [given.label or "" for given in desk.first.values()]
     if desk.asked.ask is not Ask.RUBRIC:
-        return f"Locked: {WORDS[labels[0]].lower() if labels[0] in set(Label) else labels[0]}"
-    counts = [(labels.count(label), WORDS[label].lower()) for label in Label]
-    return "Locked: " + ", ".join(f"{n} {words}" for n, words in counts if n)
+        return f"Locked: {_words(labels[0])}"
+    return "Locked: " + ", ".join(f"{labels.count(label)} {_words(label)}" for label in Label if label in labels)
+
+
+def _words(label: str) -> str:
+    return html.LABELS[label][1] if label in html.LABELS else label  # a level is its own word
 
 
 def item_word(ask: Ask) -> str:
@@ -220,7 +223,7 @@ def decided_words(first: Given, decided: Given | None) -> str:
     """What became of a first read: "kept · judge misread the answer · error severe"."""
     if decided is None:
         return ""
-    was, is_now = ((given.label or "").replace("_", " ") for given in (first, decided))
+    was, is_now = (_words(given.label or "") for given in (first, decided))
     words = ["kept" if was == is_now else f"changed from {was} to {is_now}"]
     words += ["right label, wrong reasoning"] if decided.right_for_wrong_reason else []
     words += [REASONS[decided.reason].lower()] if decided.reason and decided.reason != first.reason else []
@@ -228,9 +231,7 @@ def decided_words(first: Given, decided: Given | None) -> str:
 
 
 def _label(label: str | None) -> str:
-    if label is None:
-        return '<span class="or-open">unanswered</span>'
-    return html.label(label) if label in set(Label) else f'<span class="or-label or-level">{html.escaped(label)}</span>'
+    return '<span class="or-open">unanswered</span>' if label is None else html.label(label)
 
 
 def _by(who: str, label: str | None) -> str:

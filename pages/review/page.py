@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import streamlit as st
 
+from evalcore.errors import Frozen
 from evalcore.reading import amending, queries, reviewing, threads
 from evalcore.reading.queries import Progress
 from evalcore.reading.reviewing import OpenReview
@@ -48,12 +49,16 @@ def far(session: Any, desk: OpenReview | None) -> Progress:
 
 
 viewer = common.require(check_can_read)
-slipping = st.session_state.get(panels.SLIPPING)
+slipping, is_closed = st.session_state.get(panels.SLIPPING), False
 if slipping is not None and slipping == common.ask(queries.last_read, viewer.person_id):
     desk: OpenReview | None = reviewing.open_review(common.engine(), viewer, slipping)
 else:
-    practice.show(viewer)  # and nothing else, where practice comes first
-    desk = reviewing.take(common.engine(), viewer)
+    if not common.is_frozen():
+        practice.show(viewer)  # and nothing else, where practice comes first
+    try:
+        desk = reviewing.take(common.engine(), viewer)
+    except Frozen:  # what is in hand is still shown; nothing is given out
+        desk, is_closed = None, True
 with reading(common.engine()) as session:
     progress = far(session, desk)
     guideline = contents.guideline(session, desk.reading.guideline_version) if desk else None
@@ -64,9 +69,8 @@ with reading(common.engine()) as session:
 if desk is None or (desk.state is ReadingState.READING and not desk.drafts):
     for sentence in amending.taken_back_words(common.ask(queries.taken_back, viewer)):
         st.html(shared_html.notice(sentence, kind="warning"))
-said, notice = st.session_state.pop("review_done", ""), st.session_state.pop(panels.NOTICE, None)
-if notice:
-    st.html(shared_html.notice(notice, kind="warning"))
+said = st.session_state.pop("review_done", "")
+panels.refusal()
 if desk is None:
     title, words = "Nothing waits for you", "No item is assigned to you, or others are reading what is left."
     if progress.n_done:
@@ -77,10 +81,13 @@ if desk is None:
         words += (
             f" You have skipped {counted(progress.n_skipped, 'item')}: a lead answers, and can return what you skipped."
         )
+    if is_closed:
+        title, words = "Reading is closed", "The study is frozen. What waits for you comes once a lead opens it again."
     st.html(shared_html.heading(title, words))
     lead = "New items come from the study's lead, on the Study page. Until then, look at what you did or browse."
-    st.html(shared_html.notice(lead))
-    panels.slip_line(viewer)
+    if not is_closed:
+        st.html(shared_html.notice(lead))
+        panels.slip_line(viewer)
     telling.own(viewer)
     with st.container(horizontal=True):
         st.page_link(routes.MY_READS, label="My reads", icon=":material/checklist:")

@@ -22,7 +22,7 @@ from pages.review.html import KEYS_HINT, QUOTE, stamp
 from pages.shared import common, html as shared_html, keys
 from pages.shared.keys import ANSWERS, REASON_KEYS, REASONS, WORDS, Group, Panel, Press
 
-NOTICE, SLIPPING = "panel_notice", "slipping"
+_REFUSED, SLIPPING = "panel_notice", "slipping"
 CHOSEN = ":material/check:"
 DETAILS: Mapping[str, tuple[Group, str]] = {
     "reason": (Group.REASONS, "Why can it not be assessed?"),
@@ -35,6 +35,13 @@ DETAILS: Mapping[str, tuple[Group, str]] = {
 def draw_guideline(guideline: str) -> None:
     """What readers are told."""
     st.html(f'<div class="or-guideline" tabindex="0">{shared_html.formatted(guideline)}</div>')
+
+
+def refusal(other: str | None = None) -> None:
+    """Why the last press was refused, else what is to be said instead; in view wherever one has scrolled to."""
+    if said := st.session_state.pop(_REFUSED, other):
+        with st.container(key="refused"):
+            st.html(shared_html.notice(said, kind="warning"))
 
 
 def row(key: str) -> DeltaGenerator:
@@ -94,7 +101,7 @@ class ItemPanel:
 
     @staticmethod
     def _refuse(error: OverreadError) -> NoReturn:
-        st.session_state[NOTICE] = str(error)
+        st.session_state[_REFUSED] = str(error)
         st.rerun()
 
 
@@ -134,7 +141,7 @@ class ListPanel(ItemPanel):
                 self._note()
             self._last_row()
         status = f"{self.said}Item {self.at + 1} of {len(self.keys)} is in hand."
-        heard = keys.listen(self.panel, self.ask, status, self._answering())
+        heard = keys.listen(self.panel, self.ask, status, self._answering(), absent=self._absent)
         if heard.quoted is not None:
             self._quote(heard.quoted, self.at if heard.row is None else heard.row)
             common.draw_anew()
@@ -143,6 +150,11 @@ class ListPanel(ItemPanel):
             common.draw_anew()
         if asks_anew:  # that failed: only now, since a field that is not drawn in a run loses what is typed in it
             common.draw_anew()
+
+    @property
+    def _absent(self) -> set[Press]:
+        """Keys of the panel that it does not have at the moment, which its map leaves out."""
+        return set() if self.guideline else {Press.GUIDELINE}
 
     def _replay(self) -> None:
         """What was pressed since the last run and is drawn already, where the browser may draw it."""
@@ -235,22 +247,24 @@ def is_slipping(reading_id: int | None) -> bool:
     return reading_id is not None and st.session_state.get(SLIPPING) == reading_id
 
 
-def slip_line(viewer: Viewer) -> None:
-    """What was locked last, with the key for a slip, where no judge is to be shown on it and nothing was answered since."""
+def slip_line(viewer: Viewer) -> bool:
+    """What was locked last, with the key for a slip, where no judge is to be shown on it and nothing was answered since. Returns whether that is so."""
     last = common.ask(queries.last_read, viewer.person_id)
     if last is None:
-        return
+        return False
     with row("slip_row"):
         st.html(stamp(f"{html.locked_words(reviewing.open_review(common.engine(), viewer, last))}."), width="content")
         if keys.press(Press.SLIP, "I slipped", f"slip_{last}"):
             st.session_state[SLIPPING] = last
             st.rerun()
+    return True
 
 
 class Marking(ListPanel):
     """The blind read: one key a criterion. Where its marks go is in `_load`, `_save` and `_undo`: a practice read keeps them to itself."""
 
     panel = Panel.MARK
+    _offers_slip = False
 
     def __init__(self, viewer: Viewer, desk: OpenReview, guideline: str | None, *, names_model: bool) -> None:
         super().__init__(viewer, desk, guideline)
@@ -358,8 +372,11 @@ class Marking(ListPanel):
                 if self._names_model:
                     st.html(stamp("The text may name the model that wrote it."), width="content")
             telling.button(self.number)
-        if not self._drafts:
-            slip_line(self.viewer)
+        self._offers_slip = not self._drafts and slip_line(self.viewer)
+
+    @property
+    def _absent(self) -> set[Press]:
+        return super()._absent | (set() if self._offers_slip else {Press.SLIP})
 
     def _tell_row(self) -> None:
         """A line to the lead, in the place of the button that locks."""
@@ -390,6 +407,10 @@ class _Locked(ListPanel):
     @property
     def _is_slipping(self) -> bool:
         return is_slipping(self.number)
+
+    @property
+    def _absent(self) -> set[Press]:
+        return super()._absent | (set() if self.desk.state is ReadingState.LOCKED else {Press.REVEAL})
 
     def _moves(self) -> None:
         if self._is_slipping and len(self.keys) > 1:

@@ -16,7 +16,7 @@ from evalcore.study.db import Engine
 from evalcore.study.schema import Viewer
 from pages.review import html
 from pages.review.html import KEYS_HINT, stamp
-from pages.review.panels import NOTICE, ItemPanel, ListPanel, Marking, row
+from pages.review.panels import ItemPanel, ListPanel, Marking, refusal, row
 from pages.shared import common, html as shared_html, kept_choices, keys
 from pages.shared.keys import Panel, Press
 
@@ -60,8 +60,7 @@ def show(viewer: Viewer) -> None:
         scores = dict(waiting.scores)
         sitting = Sitting(waiting.assignment_id, waiting.responses, scores, waiting.responses.index(waiting.left[0]))
         st.session_state[name] = sitting
-    if notice := st.session_state.pop(NOTICE, None):
-        st.html(shared_html.notice(notice, kind="warning"))
+    refusal()
     if sitting.place < len(sitting.responses):
         _read(viewer, sitting)
     elif _is_over(sitting):

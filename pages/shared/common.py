@@ -143,6 +143,11 @@ def tell_unfinished() -> None:
         st.html(html.notice(unfinished.sentence))
 
 
+def is_frozen() -> bool:
+    """Whether nothing of the study is changed any more."""
+    return _stands()[1] is not None
+
+
 def tell_frozen() -> None:
     """A line on every page of a frozen study, so that nobody wonders why nothing can be changed."""
     if (version := _stands()[1]) is not None:

@@ -83,15 +83,28 @@ _MARKDOWN.enable(["table", "strikethrough"])
 _MARKDOWN.disable(["image", "autolink", "html_inline", "html_block"])
 _MARKDOWN.add_render_rule("link_open", _open_link)
 _MARKDOWN.add_render_rule("link_close", _close_link)
-_BLOCKS = ("p", "ul", "ol", "table", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
+
+
+def _direction(text: str) -> str:
+    """The one of most letters; the first letter is that of a drug's name too often.
+
+    >>> _direction("Paracetamol: مسكن للألم وخافض للحرارة"), _direction("Paracetamol, in Arabic باراسيتامول")
+    ('rtl', 'ltr')
+    """
+    n_right = sum(map(len, re.findall(_RIGHT_TO_LEFT, text)))
+    return "rtl" if 2 * n_right > sum(map(str.isalpha, text)) else "ltr"
 
 
 @st.cache_data(max_entries=2_000, show_spinner=False)
 def formatted(text: str) -> str:
     """Markdown as headings, lists and tables; images, links and HTML stay words."""
-    body = _MARKDOWN.render(text, {})
-    for tag in _BLOCKS:
-        body = body.replace(f"<{tag}>", f'<{tag} dir="auto">')
+    tokens, lines = _MARKDOWN.parse(text), re.split(r"\r\n?|\n", text)
+    for token in tokens:
+        if token.tag in ("ul", "ol") and token.map:  # its items go with it, so that all numbers stand on one side
+            token.attrSet("dir", _direction("".join(lines[slice(*token.map)])))
+        elif token.nesting == 1 and token.level == 0:
+            token.attrSet("dir", "auto")
+    body = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
     return f'<div class="or-formatted" dir="auto">{body}</div>'
 
 

@@ -3,7 +3,7 @@
 A key means one thing on every screen and at every step, so that a hand that is used to one never says something else.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -177,14 +177,14 @@ def error_words(cause: str | None, severity: str | None, error_kind: str | None 
     return words + ([KINDS[ErrorKind(error_kind)].lower()] if error_kind else [])
 
 
-def keys_of(panel: Panel, ask: Ask) -> list[Key]:
-    """The keys of a panel, as its map and the README tell them."""
+def keys_of(panel: Panel, ask: Ask, absent: Collection[Press] = ()) -> list[Key]:
+    """The keys of a panel, as its map and the README tell them; without those that it does not have at the moment."""
     has_moves = panel not in (Panel.MARK, Panel.LOCKED) or ask is Ask.RUBRIC  # a question on the whole is one item
     keys: list[Key] = []
     for row in PANELS[panel]:
         if isinstance(row, Press):
             is_there = has_moves if row in _MOVES else row is not Press.QUOTE or ask is not Ask.GOLD_ACUITY
-            keys += [row.value] if is_there else []
+            keys += [row.value] if is_there and row not in absent else []
         elif row is Group.ANSWERS:
             keys += [
                 Key(press, _lower(words.removeprefix(press).strip())) for press, (_, words) in ANSWERS[ask].items()
@@ -293,9 +293,11 @@ def answering(of: str, at: int) -> dict[str, Any]:
     return {"of": of, "done": _n_done(of), "at": at, "answers": answers, "reasons": reasons}
 
 
-def listen(panel: Panel, ask: Ask, status: str, answering: Mapping[str, Any] | None = None) -> Heard:
+def listen(
+    panel: Panel, ask: Ask, status: str, answering: Mapping[str, Any] | None = None, *, absent: Collection[Press] = ()
+) -> Heard:
     """Hear what no button can: the map, the note, arrows, letters of levels, clicks on rows, what is selected in the response; answers, where they are told."""
-    written = [[key.written or key.press, key.does] for key in keys_of(panel, ask)]
+    written = [[key.written or key.press, key.does] for key in keys_of(panel, ask, absent)]
     data = {"keys": written, "status": status, "answering": answering}
     heard = _component(key="keys", data=data, on_heard_change=lambda: None, on_pressed_change=lambda: None).heard
     try:

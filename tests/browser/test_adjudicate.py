@@ -5,12 +5,14 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import steps
+from tests.browser.looks import small_targets, too_wide
 from tests.browser.server import AppServer
 
 ADJUDICATOR, READERS = "Dr. Tomas Vega", ("Okafor", "Lindqvist", "Haddad", "Nair", "Weber", "Zhou")
+BY_TOUCH = "One may read it either way."
 RATIONALE = "The answer says so in its second sentence."
 
 
@@ -63,6 +65,31 @@ def test_a_conflict_is_settled_by_keyboard_without_names_and_with_the_judge_only
     page.wait_for_timeout(300)
     page.keyboard.press("v")
     expect(desk).to_contain_text("Magpie")
+    expect(page.locator(".or-warning")).to_have_count(0)
+    page.locator(".or-row").first.click()
+    expect(desk).to_contain_text("Item 1 of 2")
+    expect(desk).to_contain_text("You have settled this")
+
+
+def test_on_a_phone_what_is_asked_stays_in_view_and_is_answered_by_touch(browser: Browser, app_server: AppServer):
+    context = steps.new_context(browser, width=390, height=844, has_touch=True)
+    page = context.new_page()
+    steps.choose_reader(page, app_server, ADJUDICATOR, path="/adjudicate")
+    page.get_by_role("button", name="Open the first").tap()
+    labels = page.locator(".st-key-settling_labels button")
+    expect(labels).to_have_count(3)
+    for top in (0, 10**6):  # of the page
+        page.get_by_test_id("stMain").evaluate("(main, top) => { main.scrollTop = top }", top)
+        expect(page.locator(".st-key-rubric")).to_be_in_viewport(ratio=0.95)  # and scrolls by itself
+    assert small_targets(page) + too_wide(page) == []
+    place = page.get_by_role("heading", level=1).inner_text()
+    labels.first.tap()
+    page.get_by_role("button", name="Criterion ambiguous").tap()
+    page.get_by_role("textbox", name="Rationale").fill(BY_TOUCH)
+    page.get_by_role("button", name="Settle").tap()
+    expect(page.get_by_role("heading", level=1)).not_to_have_text(place)
+    assert settled(app_server)[-1][:3] == ("met", "criterion_ambiguous", BY_TOUCH)
+    context.close()
 
 
 @pytest.mark.slow

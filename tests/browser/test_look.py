@@ -169,6 +169,15 @@ def test_on_a_phone_and_on_a_tablet_the_answers_stay_in_view_while_the_text_is_r
         for answer in answers.all():
             expect(answer).to_be_in_viewport(ratio=1)
     assert small_targets(page) + too_wide(page) == []
+    row, mark = page.locator(".or-row").first, page.locator(".or-row .or-mark").first
+    answers.get_by_text("Cannot assess").tap()
+    steps.button(page, "reason_language").tap()
+    expect(mark).to_contain_text("language")
+    row.tap()
+    expect(row).to_have_attribute("aria-current", "true")
+    for left in ("reason?", "unanswered"):
+        steps.button(page, "undo").tap()
+        expect(mark).to_contain_text(left)
     context.close()
 
 

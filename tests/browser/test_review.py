@@ -23,7 +23,9 @@ from tests.browser.server import AppServer, free_port, running_app
 
 READERS = IMANI, TOVE, RUNE = "Dr. Imani Noor", "Dr. Tove Lind", "Dr. Rune Okeke"
 MODEL, JUDGE, EXPLANATION = "Quillfeather-9", "Sterling", "Because the answer names the sign outright."
+ROOM_FOR_NUMBER = "([li]) => li.closest('.or-turn').getBoundingClientRect().right - li.getBoundingClientRect().right"
 GUIDELINE = "# How to read\n\nRead the **whole** answer first."
+ARABIC = "كيف تأخذ الدواء:\n\n1. Paracetamol: مسكن للألم وخافض للحرارة\n2. اشرب الماء ثلاث مرات في اليوم"
 AGREED = (7, 7, 6)  # criteria of three responses on which the judge says met throughout: 20 in all
 
 
@@ -37,7 +39,11 @@ def results(path: Path, rubrics: tuple[int, ...], *, judged: bool) -> None:
     entries = [
         {
             "prompt_id": f"prompt-{number}",
-            "prompt": [{"role": "user", "content": f"I have had a sore throat for {number + 2} days."}],
+            "prompt": [
+                {"role": "user", "content": f"I have had a sore throat for {number + 2} days."},
+                {"role": "assistant", "content": ARABIC},
+                {"role": "user", "content": "What does that say?"},
+            ],
             "completion": [{"role": "assistant", "content": answer(number)}],
             "completion_id": f"answer-{number}",
             "rubric_items": [
@@ -266,8 +272,8 @@ def test_the_judge_and_the_model_are_nowhere_until_the_read_is_locked_and_then_t
         steps.settled(page)
     page.keyboard.press("h")
     expect(page.locator(".or-decided").first).to_have_text("kept · judge misread the answer · error severe · omission")
-    page.keyboard.press("j")
-    steps.settled(page)
+    page.locator(".or-row").nth(1).click()
+    in_hand(page, 1)
     decide_all(page, "2", n_rows - 1)
     expect(steps.button(page, "onward")).to_be_enabled()
     page.wait_for_timeout(100)
@@ -280,7 +286,7 @@ def test_the_judge_and_the_model_are_nowhere_until_the_read_is_locked_and_then_t
     assert given(differing, IMANI, "first", "label") == [("met",)] * n_rows  # the first read stays
 
 
-def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_rest_while_typing(
+def test_a_reason_an_undo_a_note_the_guideline_and_a_skip_are_one_key_away_and_keys_rest_while_typing(
     page: Page, differing: AppServer
 ):
     begin(page, differing, TOVE)
@@ -307,6 +313,7 @@ def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_res
     page.keyboard.press("Shift+?")
     keys = page.get_by_role("dialog", name="Keys")
     expect(keys).to_contain_text("submit and lock")
+    expect(keys).not_to_contain_text("I slipped")  # nothing is locked
     page.keyboard.press("Escape")
     expect(keys).to_be_hidden()
     page.keyboard.press("j")
@@ -315,6 +322,21 @@ def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_res
     expect(page.locator(".or-row").nth(1)).to_have_attribute("aria-current", "true")
     page.locator(".or-row").nth(0).click()
     in_hand(page, 0)
+    line = page.get_by_label("Line to the lead")
+    page.keyboard.press("-")
+    expect(line).to_be_focused()
+    page.keyboard.type("1 - cut off")
+    page.keyboard.press("Escape")
+    expect(line).not_to_be_focused()
+    page.keyboard.press("-")  # and back into the field
+    expect(line).to_be_focused()
+    expect(line).to_have_value("1 - cut off")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".or-place")).to_have_text("Response 1 of 1")
+    expect(page.locator(".or-top")).to_contain_text("1 skipped")
+    assert rows(differing, "SELECT kind, text FROM response_note") == [("skip", "1 - cut off")]
+    assert given(differing, TOVE, "%", "label") == []
 
 
 def test_a_reload_brings_back_every_mark_and_the_criterion_in_hand(page: Page, differing: AppServer):
@@ -359,34 +381,18 @@ def test_a_criterion_is_taken_in_hand_by_a_click_before_the_lock_after_it_and_on
     in_hand(page, 1)
 
 
-@pytest.mark.slow
-def test_a_response_is_skipped_by_keyboard_alone_with_a_line_to_the_lead(page: Page, clicking: AppServer):
-    begin(page, clicking, IMANI)
-    line = page.get_by_label("Line to the lead")
-    page.keyboard.press("-")
-    expect(line).to_be_focused()
-    page.keyboard.type("1 - cut off")  # keys rest while one types
-    page.keyboard.press("Escape")
-    expect(line).not_to_be_focused()
-    page.keyboard.press("-")  # and back into the field
-    expect(line).to_be_focused()
-    expect(line).to_have_value("1 - cut off")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.locator(".or-place")).to_have_text("Response 1 of 1")
-    expect(page.locator(".or-top")).to_contain_text("1 skipped")
-    assert rows(clicking, "SELECT kind, text FROM response_note") == [("skip", "1 - cut off")]
-    of_reader = "FROM mark m JOIN reading g ON g.id = m.reading_id JOIN person p ON p.id = g.person_id WHERE p.name = ?"
-    assert rows(clicking, f"SELECT count(*) {of_reader}", IMANI) == [(0,)]
-
-
 def test_a_switch_or_a_click_beside_the_text_leaves_the_keys_alive_and_typing_says_that_they_are_off(
     page: Page, clicking: AppServer
 ):
     begin(page, clicking, RUNE)
     expect(page.locator(".or-response .or-formatted")).to_be_visible()
+    directions = "all => all.map(element => getComputedStyle(element).direction)"
+    assert page.locator(".or-turn li").evaluate_all(directions) == ["rtl", "rtl"]
+    assert page.locator(".or-turn li").evaluate_all(ROOM_FOR_NUMBER) > 20
+    assert page.locator(".or-response li").evaluate_all(directions) == ["ltr", "ltr"]
     steps.keyed(page, "source_text").locator("label").click()
     expect(page.locator(".or-response .or-verbatim")).to_be_visible()
+    assert page.locator(".or-turn.or-assistant .or-verbatim").evaluate_all(directions) == ["rtl"]
     pressed = Presses(page)
     pressed.mark("1", 0, "met")
     page.keyboard.press("k")

@@ -328,9 +328,12 @@ def test_a_read_that_changed_under_the_screen_is_shown_before_anything_is_settle
     of_imani = "SELECT reading.id FROM reading JOIN task ON task.id = task_id WHERE response_id = :response AND person_id = :person"
     person = small.viewer(IMANI).person_id
     ((number,),) = world.rows(small.engine, of_imani, response=case[1], person=person)
-    press(app, "show_judge")  # what readers said of it is shown from then on
-    amended = Decision(Label.NOT_MET, note="I was wrong.")
-    reviewing.revise(small.engine, small.viewer(IMANI), number, criterion, amended, seen=None)
+    at_imanis = small.engine, small.viewer(IMANI), number, criterion
+    kept = reviewing.revise(*at_imanis, Decision(Label.MET, note="As I said."), seen=None)
+    shown = press(app, "show_judge")  # and what readers said of it
+    assert "As I said." in shown
+    assert "has changed" not in shown  # the adjudicator has asked for it
+    reviewing.revise(*at_imanis, Decision(Label.NOT_MET, note="I was wrong."), seen=kept)
     shown = press(app, "settle")
     assert "A reader has changed a verdict here since the screen was drawn" in shown
     assert "I was wrong." in shown

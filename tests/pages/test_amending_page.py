@@ -81,7 +81,8 @@ def test_a_lead_freezes_the_study_every_page_says_so_and_review_gives_nothing_ou
     assert version.sentence in check(app)
     said = check(open_page(study.location, "review", IMANI))
     assert "Ana Ruiz froze this study on" in said
-    assert "so nothing is changed any more" in said
+    assert "Reading is closed" in said
+    assert "Try again" not in said
     app = opened(open_page, study, "Analysis")
     app.text_input(key="amend_name").input("A")
     app.text_input(key="amend_reason").input("More readers.")

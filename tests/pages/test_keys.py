@@ -77,6 +77,11 @@ def test_every_reason_and_cause_has_a_key():
         assert {option for option, _ in choices.values()} == set(words)
 
 
+def test_a_key_that_a_panel_does_not_have_at_the_moment_is_left_out_of_its_map():
+    every, without = (keys.keys_of(keys.Panel.MARK, Ask.RUBRIC, absent) for absent in ((), {keys.Press.GUIDELINE}))
+    assert [key for key in every if key not in without] == [keys.Press.GUIDELINE.value]
+
+
 def test_in_practice_nothing_is_told_to_the_lead_and_no_lock_is_taken_back():
     of_mark, of_practice = (keys.keys_of(panel, Ask.RUBRIC) for panel in (keys.Panel.MARK, keys.Panel.PRACTISE))
     assert [key for key in of_mark if key not in of_practice] == [keys.Press.TELL.value, keys.Press.SLIP.value]

@@ -45,7 +45,10 @@ def test_after_a_read_of_what_a_case_needs_nothing_is_said_of_a_judge(waiting, o
     study = waiting(Ask.GOLD_ACUITY)
     app = open_page(study, "review", PHYSICIAN)
     check(app)
-    answer(app, Acuity.B)
+    answer(app, Acuity.REMOVE)
+    assert "Locked: case unsuitable." in shown(app)
+    press(app, "slip")
+    press(app, "answer_B")
     assert "Locked: B." in shown(app)
     assert "judge" not in shown(app).split("</style>")[-1]
     engine = open_study(study)

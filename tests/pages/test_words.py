@@ -1,8 +1,10 @@
 """Small functions of the pages, an example each."""
 
+import re
+
 import pandas as pd
 
-from pages.shared.html import points_words, reader_name, sentence
+from pages.shared.html import formatted, points_words, reader_name, sentence
 from pages.shared.judges_choice import reads_words
 from pages.shared.triage_html import counted
 from pages.triage.cases import none_missed
@@ -21,6 +23,15 @@ def test_a_name_from_right_to_left_changes_the_place_of_no_word_around_it():
         sentence("דר נועה כהן 48 responses, עדן-2 < 3")
         == "<bdi>דר נועה כהן</bdi> 48 responses, <bdi>עדן-2</bdi> &lt; 3"
     )
+
+
+def test_a_list_has_its_numbers_where_its_words_begin_though_an_item_begins_with_a_drugs_name():
+    drawn = formatted(
+        "1. Paracetamol: مسكن للألم\n\n2. خافض للحرارة\n\n3) Rest for three days\n\n   - اشرب الماء\n\nمع الطعام"
+    )
+    assert re.findall(r"<(?:ol|ul|p)[^>]*>", drawn) == [
+        '<ol dir="rtl">', "<p>", "<p>", '<ol start="3" dir="ltr">', "<p>", '<ul dir="rtl">', '<p dir="auto">',
+    ]  # fmt: skip
 
 
 def test_one_read_is_told_in_the_singular():
