@@ -35,13 +35,13 @@ WHAT = {
     "split": "Sets for a judge",
 }
 MEANING = {
-    "labels": "One row an item (one criterion of one response): the judge's label, the physicians', and the label to use.",
-    "verdicts": "One row a standing verdict of a judge or a physician. The file can be imported again.",
-    "scores": "One row a response and judge: points and score.",
-    "acuity": "One row a standing verdict on the level of care: of a response, or of a case itself. The file can be imported again.",
-    "cases": "One row a case of triage, model and format: what the case needs, by whom, and what the model's samples answer.",
-    "criteria": "One row a criterion that readers or adjudicators call wrong, ambiguous or unclear, for the rubric's authors. Nobody is named.",
-    "meta-eval": "One row an item that physicians read, in the format of HealthBench's meta-evaluation; names are replaced by hashes.",
+    "labels": "One row per item (one criterion of one response): the judge's label, the physicians', and the label to use.",
+    "verdicts": "One row per standing verdict of a judge or a physician. The file can be imported again.",
+    "scores": "One row per response and judge: points and score.",
+    "acuity": "One row per standing verdict on the level of care: of a response, or of a case itself. The file can be imported again.",
+    "cases": "One row per case of triage, model and format: what the case needs, by whom, and what the model's samples answer.",
+    "criteria": "One row per criterion that readers or adjudicators call wrong, ambiguous or unclear, for the rubric's authors. Nobody is named.",
+    "meta-eval": "One row per item that physicians read, in the format of HealthBench's meta-evaluation; names are replaced by hashes.",
     "inspect": material.SCORES_HOW,
     "split": material.SPLIT_HOW,
 }
@@ -276,7 +276,7 @@ if n_verdicts():
     for_a_paper(hidden)
 st.html(
     html.foot(
-        "In CSV a text that begins with = + - @ (full-width forms too), a tab or a line end has a quote before it, so that no spreadsheet runs it. "
+        "In CSV, a text that begins with = + - @ (full-width forms too), a tab or a line end gets a quote in front, so that no spreadsheet runs it. "
         "Every download leaves an event in the audit trail."
     )
 )

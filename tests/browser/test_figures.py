@@ -94,5 +94,5 @@ def test_on_a_phone_every_interval_is_in_sight_with_its_name_above_and_its_numbe
     assert marks
     for mark, name, number in zip(marks, names, numbers, strict=True):
         assert name["bottom"] <= mark["middle"] <= number["top"]
-        assert all(0 <= box["left"] and box["right"] <= 390 for box in (mark, name, number))  # the width of the screen
+        assert all(box["left"] >= 0 and box["right"] <= 390 for box in (mark, name, number))  # the width of the screen
     assert all(above["bottom"] <= below["top"] for above, below in zip(numbers, names[1:], strict=False))
