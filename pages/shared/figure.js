@@ -48,7 +48,7 @@ function stack(figure) {
   figure.dataset.height = height;
   draw({
     annotations: [...names, ...words],
-    yaxis: { ...layout.yaxis, showticklabels: false },
+    yaxis: { ...layout.yaxis, ticktext: names.map(() => "") }, // not switched off: Plotly would look for the extent of no label
     margin: { ...layout.margin, r: 16 },
     bargap: BAR_GAP,
     height,

@@ -92,13 +92,15 @@ def formatted(text: str) -> str:
     body = _MARKDOWN.render(text, {})
     for tag in _BLOCKS:
         body = body.replace(f"<{tag}>", f'<{tag} dir="auto">')
+    body = body.replace("<table ", '<table tabindex="0" ')  # a wide one scrolls in its place, by keys too
     return f'<div class="or-formatted" dir="auto">{body}</div>'
 
 
 def help_page(text: str) -> str:
     """A page of our own docs: the same, but that it leads on to other pages of them, and that a line ends where the screen does."""
     linked = re.sub(r"<u>(.*?)</u> &lt;([\w-]+)\.md&gt;", r'<a href="?doc=\2" target="_self">\1</a>', formatted(text))
-    return f'<div class="or-page">{linked.replace("<br />", "")}</div>'
+    linked = linked.replace("<br />", "").replace("<pre>", '<pre tabindex="0">')  # scrolls by keys too
+    return f'<div class="or-page">{linked}</div>'
 
 
 def help_list(title: str, pages: Mapping[str, str], *, current: str) -> str:

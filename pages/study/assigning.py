@@ -178,7 +178,7 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
         return
     columns = {
         "Number": found["assignment_id"],
-        "Assigned": [common.local_time(moment) for moment in found["created_at"]],
+        "Assigned": [common.local_time(moment)[:10] for moment in found["created_at"]],  # the trail has the time
         "Question": [BRIEFLY[Ask(ask)] for ask in found["ask"]],
         "Drawn": _of(found["n_tasks"], found["n_population"]),
         "Reads done": _of(found["n_reads"], found["n_wanted"]),

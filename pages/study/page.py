@@ -86,7 +86,7 @@ def _importing(viewer: Viewer) -> None:
         with _on_disk(uploads[0]) as path:
             unknown = "" if way == OWN else columns.why_unknown(path, uploads[0].name)
             if unknown:
-                st.html(html.quiet(unknown))
+                st.html(html.quiet(f"No known format fits: say below what each column is. {unknown}"))
             if way == OWN or unknown:
                 told = Options(model=model.strip() or None, judge=judge.strip() or None)
                 choice = columns.ask(path, uploads[0].name, number, told)
