@@ -17,7 +17,7 @@ from evalcore.cli.console import ACTING_AS, Db, err, out, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 
 AS = (
-    "Act as this person of the study, by the rules of their roles. Default: OVERREAD_ACTING_AS, else as its administrator, who may all that "
+    "Act as this person of the study, by the rules of their roles. Default: OVERREAD_ACTING_AS, else as its administrator, who may do all that "
     "researchers and leads may. The audit trail says which."
 )
 ALLOWED_HOST = "Name, or name:port, that browsers show behind a tunnel or a proxy; may be repeated."

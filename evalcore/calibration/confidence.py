@@ -337,7 +337,7 @@ def majority(labels: pd.DataFrame) -> pd.DataFrame:
 
 
 def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFrame:
-    """One row an item that physicians have read and a judge has labelled: what most of the judges say of it, and the share of them that does.
+    """One row per item that physicians have read and a judge has labelled: what most of the judges say of it, and the share of them that does.
 
     The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote. Groups are
     "majority of 3 judges", "Magpie, asked 3 times". No row where no item has three votes; others are told as refused.

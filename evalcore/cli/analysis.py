@@ -18,8 +18,8 @@ from evalcore.study.schema import Claim, Physicians
 STATED = ("version", "stated_by", "stated_at", "n_reads_before")
 JUDGES = "Judges, joined by commas, that are corrected together; default: the one with most labels."
 WEIGHTED = "Weight the examples to the themes of the full benchmark."
-CLAIM = "benchmark or new_examples; default: the widest that can be had."
-PHYSICIANS = "these or in_general; default: the widest that can be had."
+CLAIM = "benchmark or new_examples; default: the widest possible."
+PHYSICIANS = "these or in_general; default: the widest possible."
 PRIMARY = "The primary comparison: two models joined by a comma, the new one first."
 CHECKLIST = "Where each item of the reporting guidelines stands in the bundle, or that it is blank."
 
@@ -86,7 +86,7 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
         with reading(engine) as session:
             stated = contents.stated_analysis(session)
     if version is None or stated is None:
-        say("That is what is stated already; nothing was written.")
+        say("This analysis is already stated; nothing was written.")
     else:
         say(f"Version {version}: {when_words(stated)}.")
 

@@ -88,7 +88,7 @@ def resume(number: Number, db: Db = None) -> None:
 
 @app.command("hand-over")
 def hand_over(
-    giver: Annotated[str, Option("--from", help="A reader; may be one who is let in no longer.")],
+    giver: Annotated[str, Option("--from", help="A reader; may be one whose access was removed.")],
     taker: Annotated[str, Option("--to", help="Another reader.")],
     number: Annotated[
         int | None, Option("--assignment", help="Default: each that goes on.", show_default=False)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DATASET = "Which data set; default: as stated, else the one with most responses."
 SUBSET = "Only this part of it, e.g. hard or consensus; default: as stated."
 JUDGES = "Judges, joined by commas, that correct together; default: as stated, else the one with most labels on the data set."
-CLAIM = "What the intervals hold for: benchmark or new_examples; default: as stated, else the widest that can be had."
+CLAIM = "What the intervals hold for: benchmark or new_examples; default: as stated, else the widest possible."
 PHYSICIANS = "Whose reading they hold for: these or in_general; default: likewise."
 BY = "Some of overall, theme, axis, category, language, level, cluster, use_case, type, difficulty, specialty, joined by commas."
 WEIGHTED = "Weight the examples to the themes of the full benchmark; default: as stated."

@@ -131,4 +131,4 @@ def rename(
             console.say(f"The {chosen.words} {was} has its first name again.")
         else:
             renaming.rename(engine, chosen, was, name, merge=merge, actor=actor)
-            console.say(f"The {chosen.words} {was} is called {name.strip()} now.")
+            console.say(f"The {chosen.words} {was} is now called {name.strip()}.")

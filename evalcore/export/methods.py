@@ -59,7 +59,7 @@ BLANKS = {
     "funding": "[to fill in: funding and role of the funder]",
     "interests": "[to fill in: competing interests]",
     "protocol": "[to fill in: protocol and its registration]",
-    "availability": "[to fill in: where data and code can be had]",
+    "availability": "[to fill in: where data and code are available]",
 }
 SELECTIONS = {
     Selection.RANDOM: "on items drawn at random",

@@ -41,8 +41,16 @@ def forest(
 
 
 def with_words(figure: go.Figure, words: Sequence[str]) -> go.Figure:
-    """The figure with words on the right of its rows, which are at places 0, 1, ..."""
+    """The figure with words on the right of its rows, which are at places 0, 1, ...; by their name a phone finds them, and puts them below the marks."""
     for place, said in enumerate(words):
-        at = {"x": 1, "xref": "paper", "xanchor": "left", "xshift": GAP_PIXELS, "y": place, "align": "left"}
+        at = {
+            "name": "beside",
+            "x": 1,
+            "xref": "paper",
+            "xanchor": "left",
+            "xshift": GAP_PIXELS,
+            "y": place,
+            "align": "left",
+        }
         figure.add_annotation(text=html.escape(said), showarrow=False, font={"size": TEXT_PIXELS}, **at)
     return figure.update_layout(margin_r=round(GAP_PIXELS + LETTER_PIXELS * max(map(len, words), default=0)))

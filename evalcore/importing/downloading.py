@@ -47,7 +47,7 @@ def _sentence(error: Exception, url: str, target: Path) -> str:
     if not isinstance(error, httpx.TransportError):
         return f"{url}: {error}"
     tried = f"tried {TRIES} times; " if _again(error) else ""
-    return f"{url}: {str(error) or type(error).__name__} ({tried}what arrived is kept, run the command again to go on)"
+    return f"{url}: {str(error) or type(error).__name__} ({tried}what arrived is kept; run the command again to resume)"
 
 
 def _again(error: Exception) -> bool:

@@ -160,7 +160,7 @@ class Work:
         if gone is not None:
             sentence = (
                 f"this file was imported before, and {gone['withdrawn_by']} withdrew it on {gone['withdrawn_at']:%Y-%m-%d}. To have it again, restore "
-                f"import {gone['id']} (Study, Imports; or `overread restore-import {gone['id']}`). Nothing was imported"
+                f"import {gone['id']} (Study, Corrections; or `overread restore-import {gone['id']}`). Nothing was imported"
             )
             raise ImportFailed([f"{self.file.name}: {sentence}."])
         named = {"key": self.content_hash, "source_hash": self.source_hash, "name": self.file.name}

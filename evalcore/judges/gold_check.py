@@ -128,7 +128,7 @@ def read_gold(content: bytes, name: str) -> list[dict[str, Any]]:
             labels.append(_gold_label(line, f"{name} line {line}", row))
             line = reader.line_num + 1
     except csv.Error as error:
-        msg = f"{name} line {reader.line_num}: no CSV: {error}"
+        msg = f"{name} line {reader.line_num}: not CSV: {error}"
         raise OverreadError(msg) from error
     return labels
 
@@ -222,7 +222,7 @@ def unstated_sentence(report: Report, judge: str) -> str | None:
     """That a judge may have seen these items, as nobody has said what it was made with; None where that is said."""
     if not report.not_stated:
         return None
-    return f"Nobody has said which set {judge} ({', '.join(report.not_stated)}) was made with: that it has not seen these items cannot be known"
+    return f"Nobody has said which set {judge} ({', '.join(report.not_stated)}) was made with: whether it has seen these items is not known"
 
 
 def _items(session: Session, gold: Collection[Mapping[str, Any]], name: str) -> dict[int, tuple[int, int]]:

@@ -13,14 +13,14 @@ from evalcore.judges.queries import JudgeRater, conversations, judges
 from evalcore.judges.splits import MadeWith
 from evalcore.stats.arrays import Numbers
 from evalcore.stats.intervals import clustered_means
-from evalcore.stats.wording import NO_VALUE, counted, decimal
+from evalcore.stats.wording import NO_VALUE, counted, decimal, listed
 from evalcore.study import frames
 from evalcore.study.db import Session
 from evalcore.study.schema import JURY, PARSER, REPEAT, RULES, Label, RaterKind, Stage
 
 MANY_EXAMPLES = 5_000  # more are read whole, not by number
 NO_INTERVAL = "the conversations are too few or all alike"
-NOT_STATED = "Nobody has said which set {} was made with, so that it has not seen these conversations cannot be known."
+NOT_STATED = "Nobody has said which sets {} made with: whether these conversations were among them is not known."
 FOOT = (
     "Agreement: of each item, the share of physicians' blind first reads (met or not met) that give the prompt's label; each item counts once. The difference "
     "is paired on items that both prompts have labelled, with a 95 % interval clustered by conversation (t). Conversations of a set that either prompt "
@@ -54,7 +54,9 @@ class Compared:
             if self.n_seen
             else []
         )
-        return [self.finding, *more, *map(NOT_STATED.format, self.not_stated)]
+        silent = self.not_stated
+        unknown = [NOT_STATED.format(f"{listed(silent)} {'was' if len(silent) == 1 else 'were'}")] if silent else []
+        return [self.finding, *more, *unknown]
 
     @property
     def finding(self) -> str:

@@ -29,8 +29,8 @@ SOURCE_WORDS = {  # of a source of error its name, and what makes it less
 }
 OPTION_WORDS = {
     pilot_estimates.NOW: "As it stands",
-    pilot_estimates.MORE_RESPONSES: "More responses, the same physicians",
-    pilot_estimates.MORE_READERS: "More responses, by as many physicians again",
+    pilot_estimates.MORE_RESPONSES: "More responses, by the same physicians",
+    pilot_estimates.MORE_READERS: "More responses, by twice as many physicians",
     pilot_estimates.SECOND_READS: "Second reads of the same responses",
 }
 DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by importance"}
@@ -200,10 +200,10 @@ def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
     less, fewer = "", [name for name in errors if n_reads[name] < n_reads[best] and errors[name] < now]
     if fewer:
         name = min(fewer, key=errors.__getitem__)
-        less = f" {counted(n_reads[name], 'read')} as {names[name]} would give {errors[name]:.4f}."
+        less = f" With {counted(n_reads[name], 'read')} spent on {names[name]} it would be {errors[name]:.4f}."
     return (
-        f"{amount[0].upper()}{amount[1:]} are expected to do most as {names[best]} ({counted(n_reads[best], 'read')} can be had): the standard error "
-        f"{holds_words(target)} falls from {now:.4f} to {errors[best]:.4f}.{less}"
+        f"{amount[0].upper()}{amount[1:]} should help most if spent on {names[best]} ({counted(n_reads[best], 'read')} can be made): the expected "
+        f"standard error {holds_words(target)} falls from {now:.4f} to {errors[best]:.4f}.{less}"
     )
 
 

@@ -213,7 +213,7 @@ def faulted_criteria(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Criteria that adjudicators or readers call wrong, ambiguous or unclear: the list for the rubric's authors. Nobody is named.
 
     Returns:
-        One row a criterion, those called at fault most often first: dataset, prompt_id, example_id, criterion_id, position, criterion, points,
+        One row per criterion, those called at fault most often first: dataset, prompt_id, example_id, criterion_id, position, criterion, points,
         theme, axis, cluster, canary, n_faults (the sum of the counts that follow), the counts of FAULTS (each person once an item), rationales
         (adjudicators' words) and notes (readers' words), each one text with a line a remark in the order they were given, missing where
         nobody wrote one.

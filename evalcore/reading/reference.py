@@ -98,10 +98,10 @@ def overrides(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
 
 
 def item_labels(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
-    """One row an item with the judge's label, the physicians' and the reference label.
+    """One row per item with the judge's label, the physicians' and the reference label.
 
     Returns:
-        One row an item that this judge labelled or a physician read: the item's columns (dataset, prompt_id, response_id, model,
+        One row per item that this judge labelled or a physician read: the item's columns (dataset, prompt_id, response_id, model,
         position, criterion, points, theme, axis, cluster, ...), judge, judge_label, judge_explanation, the columns of
         `reference_labels` (reference_source judge where nobody read), overridden, override_cause, severity and note of the newest
         verdict that differs from the judge's (the note of the newest read where none does).
@@ -164,7 +164,7 @@ def own_items(verdicts: pd.DataFrame, reader: str) -> pd.DataFrame:
     """One physician's items: first read, label now, adjudicated label.
 
     Returns:
-        One row an item that the physician read, index item_id: example_id, response_id, criterion_id (missing for acuity), first_label
+        One row per item that the physician read, index item_id: example_id, response_id, criterion_id (missing for acuity), first_label
         (missing where there is no first read), label (the standing one), final_label (missing where nobody has settled the item),
         changed (label differs from first_label), off_final (label differs from final_label).
     """

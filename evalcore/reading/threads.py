@@ -125,7 +125,7 @@ def check_blind(session: Session, line: str, *, name: str = "This answer") -> No
 def _has_place(session: Session, thread: Thread, at: datetime) -> bool:
     reader, asked = contents.person(session, thread.person_id), queries.task(session, thread.task_id)
     if reader is None or asked is None:
-        msg = f"{thread.reader} is not let in any more. Close the thread instead."
+        msg = f"{thread.reader} has no access any more. Close the thread instead."
         raise NotAllowed(msg)
     return queries.has_place(session, asked, reader, at) or queries.has_marks(session, thread.task_id, thread.person_id)
 

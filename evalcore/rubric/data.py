@@ -201,7 +201,7 @@ def is_drawn(reads: pd.DataFrame) -> pd.Series:
 def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> pd.DataFrame:
     """What physicians say of each item that they have read blind (`drawn`: and that was drawn with a known probability), as one number.
 
-    `settled`: an adjudicated label takes the place of the readers' votes. One row an item with a read that could assess it, sorted by row: vote in [0, 1]
+    `settled`: an adjudicated label takes the place of the readers' votes. One row per item with a read that could assess it, sorted by row: vote in [0, 1]
     (mean of the readers'), n_reads, n_cannot_assess, inclusion_probability, unit.
     """
     counted = first_reads(reads)

@@ -154,9 +154,9 @@ def missing_columns(table: pd.DataFrame) -> dict[str, list[str]]:
     for what, ends in shown.items():
         rows = [by.loc[(name, ends[0])] for name in models]
         columns[what] = [f"{row['n_taken']:,} of {row['n_of']:,}" for row in rows]
-        columns[f"{what}: against to for the model"] = bounds(*ends)
+        columns[f"{what}: all against to all for the model"] = bounds(*ends)
     if len(shown) > 1:
-        columns["Both: against to for the model"] = bounds(*ALL[::-1])
+        columns["Both: all against to all for the model"] = bounds(*ALL[::-1])
     return columns
 
 

@@ -243,7 +243,7 @@ def check_asked(session: Session, spec: RunSpec) -> None:
     if spec.with_confidence and meaning is not CONFIDENCE_MEANING:
         refuse(
             f"judge: the study says that the confidence of {name!r} means {meaning.value!r}, and this prompt asks for {CONFIDENCE_MEANING.value!r}; "
-            "call this judge otherwise"
+            "give this judge another name"
         )
 
 
@@ -260,7 +260,7 @@ def _check_as_before(session: Session, spec: RunSpec) -> None:
         # of a run that ended without one answer, as after a typing error, there is nothing to mix up
         if row.state is RunState.OPEN or queries.counts(session, row.run_id).outcomes[Outcome.ANSWERED]:
             refuse(
-                f"{spec.model.name!r} was asked otherwise in run {row.run_id} ({_how(one)}), and now with {_how(spec)}; call it otherwise, "
+                f"{spec.model.name!r} was asked otherwise in run {row.run_id} ({_how(one)}), and now with {_how(spec)}; give it another name, "
                 "so that its answers are not mixed up"
             )
 

@@ -103,7 +103,7 @@ def read(body: bytes, status: int = _OK) -> Reply:
     try:
         whole = orjson.loads(body)
     except orjson.JSONDecodeError:
-        came = "an empty body" if not body.strip() else f"a body of {len(body):,} bytes that is no JSON"
+        came = "an empty body" if not body.strip() else f"a body of {len(body):,} bytes that is not JSON"
         msg = f"expected a chat completion, got {came}"
         raise TryAgain(Outcome.UNREADABLE, msg) from None
     choices = whole.get("choices") if isinstance(whole, dict) else None

@@ -118,7 +118,7 @@ def check_fields(own: OwnPrompt, *, of_levels: bool) -> None:
     wrong += [f"there is no {{{field}}}" for field in dict.fromkeys(named) if field not in known]
     wrong += [f"it has {{{field}}} {named.count(field)} times" for field in known if named.count(field) > 1]
     if wrong:
-        may = "" if of_levels else f", and {{{POINTS}}} if it likes"
+        may = "" if of_levels else f", and {{{POINTS}}} if wanted"
         refuse(
             f"prompt {own.name}: expected {', '.join(f'{{{field}}}' for field in needed)} once each{may}; {'; '.join(wrong)}"
         )

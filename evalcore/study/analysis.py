@@ -15,7 +15,7 @@ from evalcore.study.schema import Claim, Physicians
 
 CLAIM_WORDS = {Claim.BENCHMARK: "this benchmark", Claim.NEW_EXAMPLES: "new examples like these"}
 PHYSICIANS_WORDS = {Physicians.THESE: "these physicians", Physicians.IN_GENERAL: "physicians in general"}
-WIDEST = "the widest that can be had"
+WIDEST = "the widest possible"
 MARGINS = {
     "margin": "of the corrected score",
     "margin_under": "of the under-triage rate",

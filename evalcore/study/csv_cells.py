@@ -53,5 +53,5 @@ def pairs(text: str, name: str, columns: tuple[str, str]) -> list[tuple[str, str
             (f"{name} line {reader.line_num}", unguarded(row[one] or ""), unguarded(row[other] or "")) for row in reader
         ]
     except csv.Error as error:
-        msg = f"{name} line {reader.line_num}: no CSV: {error}"
+        msg = f"{name} line {reader.line_num}: not CSV: {error}"
         raise OverreadError(msg) from error

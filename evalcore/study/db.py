@@ -196,7 +196,7 @@ def _as_fault(error: Exception, engine: Engine, *, saving: bool = False, ended: 
         sentence = "The database is read-only, so nothing can be saved."
     elif ended and fault == AWAY:  # the server may have kept it, or not
         sentence = (
-            f"The connection to the database broke while this was saved. Look whether it stands before you {again}."
+            f"The connection to the database broke while this was saved. Check whether it was saved before you {again}."
         )
     else:
         sentence = f"{'Not saved: the' if saving else 'The'} database {fault}. {again.capitalize()}."

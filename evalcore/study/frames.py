@@ -271,7 +271,7 @@ def raters(session: Session) -> "pd.DataFrame":
 
 
 def criteria(session: Session, *, example_ids: Collection[int] | None = None) -> "pd.DataFrame":
-    """One row a criterion: criterion_id, example_id, position, criterion, points, axis, level, cluster."""
+    """One row per criterion: criterion_id, example_id, position, criterion, points, axis, level, cluster."""
     table = TABLES["criterion"].c
     further = (table[name] for name in ("points", "axis", "level", "cluster"))
     named = (table.id.label("criterion_id"), table.example_id, table.position, table.text.label("criterion"))

@@ -70,8 +70,8 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
 }
 """What may be asked, with the parameters of each."""
 MEANING = {
-    "labels": "One row an item (one criterion of one response): the judge's label, the physicians', and the label to use.",
-    "scores": "One row a response and judge: points and score.",
+    "labels": "One row per item (one criterion of one response): the judge's label, the physicians', and the label to use.",
+    "scores": "One row per response and judge: points and score.",
     "agreement": "How far physicians agree with one another, together (pooled) and by pair; the columns are those of `overread agreement --json`.",
     "judges": "How well judges say what physicians say: balanced_f1, percentiles and error_rates, as `overread judges --json` has them.",
     "progress": "Assignments, with the columns of `overread assignments list --json` but for chosen_by and readers; and readers: reader, n_reads and "

@@ -416,7 +416,7 @@ def orders(
 
 _NODE_PIXELS, _FLOW_PIXELS, _LEAST_PIXELS = 44, 40, 300
 COLUMNS = (0.0, 0.5, 1.0)
-WIDTH, GAP, MARGIN = 0.01, 0.045, 0.22
+WIDTH, GAP, MARGIN = 0.01, 0.045, 0.3
 """Half the width of a node; the gap between two nodes, and the room for words on either side, as shares of the whole."""
 LEAST_HEIGHT = 0.004
 LONGEST = (18, 40, 26)

@@ -13,8 +13,8 @@ from pages.shared import common, html
 PAGE_ROWS = 50
 WITHHELD = "shown once nothing waits for you"  # details name labels; subjects name responses, and files named by models
 LEFT_OUT = (
-    "Acts of other physicians, numbers of events and hashes are left out while a conversation waits for your {act}: that a read was kept, "
-    "and how many acts there were, tells where somebody differs from the judge."
+    "Acts of other physicians, numbers of events and hashes are left out while a conversation waits for your {act}: they would tell where somebody differs "
+    "from the judge."
 )
 HOLDS = {
     True: "The audit trail holds.",
@@ -44,11 +44,11 @@ n_fitting = chain.events(engine, viewer, **wanted, limit=1)[1]
 pages = max(math.ceil(n_fitting / PAGE_ROWS), 1)
 number = st.pagination(pages, key=f"audit_page_{pages}") if pages > 1 else 1
 trail = chain.events(engine, viewer, **wanted, limit=PAGE_ROWS, offset=(number - 1) * PAGE_ROWS)[0]
-st.html(html.quiet(f"{n_fitting:,} of {counted(n_all, 'event')} {'fits' if n_fitting == 1 else 'fit'}"))
+st.html(html.quiet(f"{n_fitting:,} of {counted(n_all, 'event')} {'matches' if n_fitting == 1 else 'match'}"))
 if hidden:
     st.html(html.quiet(LEFT_OUT.format(act=own_act(viewer))))
 if trail.empty:
-    st.html(html.notice("No event fits. Clear the search or a filter."))
+    st.html(html.notice("No event matches. Clear the search or a filter."))
 else:
     withheld = [WITHHELD] * len(trail)
     columns = {
@@ -70,6 +70,6 @@ else:
 st.html(
     html.foot(
         "Every event carries the hash of the one before it, and of the rows that its act wrote. Verify recomputes them all and names the first that was "
-        "changed, removed or put in. Keep the last hash elsewhere now and then: a trail cut off at its end, or written anew, shows only against it."
+        "changed, removed or put in. Note the last hash elsewhere now and then: it alone shows that a trail was cut off at its end or rewritten."
     )
 )

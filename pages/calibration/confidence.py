@@ -126,7 +126,9 @@ def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: b
             if row["meaning"] is None:
                 stated = confidence.stated_words(row)
                 stated = f"{OF_MODELS}{stated.replace('parser states', 'the parser reads', 1)}" if of_models else stated
-                what = "What is that the probability of? Until this is said nothing is drawn from these confidences."
+                what = (
+                    "What is it the probability of? Until this is specified, nothing is drawn from these confidences."
+                )
                 st.html(html.notice(f"{stated} {what}", kind="warning"))
                 against = {meaning: row[f"against_{word.value}"] for word, meaning in words.items()}
                 if any(against.values()):

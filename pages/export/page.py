@@ -37,13 +37,13 @@ WHAT = {
     "split": "Sets for a judge",
 }
 MEANING = {
-    "labels": "One row an item (one criterion of one response): the judge's label, the physicians', and the label to use.",
-    "verdicts": "One row a standing verdict of a judge or a physician. The file can be imported again.",
-    "scores": "One row a response and judge: points and score.",
-    "acuity": "One row a standing verdict on the level of care: of a response, or of a case itself. The file can be imported again.",
-    "cases": "One row a case of triage, model and format: what the case needs, by whom, and what the model's samples answer.",
-    "criteria": "One row a criterion that readers or adjudicators call wrong, ambiguous or unclear, for the rubric's authors. Nobody is named.",
-    "meta-eval": "One row an item that physicians read, in the format of HealthBench's meta-evaluation; names are replaced by hashes.",
+    "labels": "One row per item (one criterion of one response): the judge's label, the physicians', and the label to use.",
+    "verdicts": "One row per standing verdict of a judge or a physician. The file can be imported again.",
+    "scores": "One row per response and judge: points and score.",
+    "acuity": "One row per standing verdict on the level of care: of a response, or of a case itself. The file can be imported again.",
+    "cases": "One row per case of triage, model and format: what the case needs, by whom, and what the model's samples answer.",
+    "criteria": "One row per criterion that readers or adjudicators call wrong, ambiguous or unclear, for the rubric's authors. Nobody is named.",
+    "meta-eval": "One row per item that physicians read, in the format of HealthBench's meta-evaluation; names are replaced by hashes.",
     "inspect": material.SCORES_HOW,
     "split": material.SPLIT_HOW,
 }
@@ -58,6 +58,10 @@ MIME = {
     "html": "text/html",
     "zip": "application/zip",
 }
+FOR_A_PAPER = (
+    "The methods are written from what was done in this study; what it cannot know stands as [to fill in]. The bundle holds them with every table, the "
+    "codebooks, the stated analysis, the flow of the study, the checklist, and the hash of each file."
+)
 SEEN = "You see others' verdicts in these rows and in every download: those conversations are no longer among your blind reads."
 
 
@@ -105,24 +109,13 @@ def part(hidden: frozenset[int]) -> export_tables.Part:
 
 def preview(what: str, chosen: export_tables.Part) -> int:
     """The first rows as they will stand in the file, and how many there are."""
-    if what == "meta-eval":
-        content = export_tables.meta_eval_rows(common.engine(), chosen)
-        st.html(
-            html.verbatim("\n".join(line[:400] for line in content.decode().splitlines()[:2]))
-            if content
-            else html.notice("No physician has read anything in this part.")
-        )
-        return int(content.count(b"\n"))
-    if what == "inspect":
-        scores = material.inspect_scores(common.engine(), chosen)
-        if scores.n_left_out:
-            st.html(html.quiet(material.left_out_sentence(scores)))
-        return scores.n_rows
     if what == "split":
         material.check_split(common.engine(), viewer)
-        sets = material.split_sets(common.engine(), split(), chosen)
-        st.html(html.items(material.left_out_words(sets)))
-        return sets.n_rows
+    if what in ONLY:
+        shown, n_rows = outline(common.location(), common.version(), what, chosen, split() if what == "split" else None)
+        if shown:
+            st.html(shown)
+        return n_rows
     rows = table(common.location(), common.version(), what, chosen)
     if rows.empty:
         st.html(html.notice("Nothing fits this part: choose a larger one." if n_verdicts() else NOT_LABELLED))
@@ -132,6 +125,28 @@ def preview(what: str, chosen: export_tables.Part) -> int:
     exposing.preview(common.engine(), viewer, set(rows.head(PREVIEW_ROWS)["example_id"]), blind=chosen.blind)
     st.dataframe(rows.head(PREVIEW_ROWS), key="preview", hide_index=True, height=390, alt=f"First rows of {what}")
     return len(rows)
+
+
+@st.cache_data(max_entries=16, show_spinner="Making the file")
+def outline(
+    location: str,  # noqa: ARG001 - the key
+    version: common.Version,  # noqa: ARG001 - the key
+    what: str,
+    chosen: export_tables.Part,
+    how: Split | None,
+) -> tuple[str, int]:
+    """What is shown of a file that is no table, as HTML, and how many rows it has; made anew as soon as anything in the study has changed."""
+    if what == "meta-eval":
+        content = export_tables.meta_eval_rows(common.engine(), chosen)
+        if not content:
+            return html.notice("No physician has read anything in this part."), 0
+        lines = content.decode().splitlines()
+        return html.verbatim("\n".join(line[:400] for line in lines[:2])), len(lines)
+    if how is None:
+        scores = material.inspect_scores(common.engine(), chosen)
+        return html.quiet(material.left_out_sentence(scores)) if scores.n_left_out else "", scores.n_rows
+    sets = material.split_sets(common.engine(), how, chosen)
+    return html.items(material.left_out_words(sets)), sets.n_rows
 
 
 def split() -> Split:
@@ -185,24 +200,9 @@ def text(name: str) -> bytes:
 
 
 def for_a_paper(hidden: frozenset[int]) -> None:
-    """The methods, the flow of the study, the checklist, and everything behind the numbers as one file."""
+    """Everything behind the numbers as one file; and, once it is opened, what was done: the methods, the flow of the study, the checklist."""
     st.subheader("For a paper", anchor=False, help=glossary.helps("reference label", "corrected score"))
-    found = paper(common.location(), common.version(), hidden)
-    st.html(
-        html.quiet(
-            "Methods, written from what was done in this study; what it cannot know stands as [to fill in]. The bundle holds them with labels, verdicts, "
-            "scores, corrected scores and differences, what missing reads could change, and agreement as CSV, the codebooks, the stated analysis, the flow "
-            "diagram, the checklist, and a manifest with the hash of each file."
-        )
-    )
-    st.html(html.verbatim(found["paragraph"], WHOLE))
-    if found["flow"]:
-        drawn = found["flow"].replace(INK, shared_theme.ink()).replace(GROUND, "none")
-        with st.expander("Flow of the study", icon=":material/account_tree:", expanded=True):
-            st.image(drawn, alt="Flow of the study, as flow.csv counts it")
-    done = [f"{n:,} {status}" for status, n in found["items"].items()]
-    with st.expander(f"Checklist of the reporting guidelines: {', '.join(done)}", icon=":material/checklist:"):
-        st.markdown(found["checklist"])
+    st.html(html.quiet(FOR_A_PAPER))
     with st.container(horizontal=True):
         whole = partial(make, "bundle", "zip", export_tables.Part())
         page = partial(make, "report", "html", export_tables.Part())
@@ -210,9 +210,26 @@ def for_a_paper(hidden: frozenset[int]) -> None:
             "Download the report", page, "report.html", "report", icon=":material/description:", help=reporting.WHAT
         )
         download("Download the bundle", whole, "bundle.zip", "bundle", icon=":material/folder_zip:")
+    icon = ":material/article:"
+    with st.expander("Methods, flow of the study and checklist", icon=icon, key="paper", on_change="rerun") as fold:
+        if fold.open:
+            written(hidden)
+
+
+def written(hidden: frozenset[int]) -> None:
+    """The methods in sentences, the flow as a picture, the checklist, and each as a file."""
+    found = paper(common.location(), common.version(), hidden)
+    with st.container(horizontal=True):
         for name, label in (("methods", "Methods"), ("checklist", "Checklist"), ("flow", "Flow diagram")):
             if found[name]:
                 download(label, partial(text, name), f"{name}.{'svg' if name == 'flow' else 'md'}", name)
+    st.html(html.verbatim(found["paragraph"], WHOLE))
+    if found["flow"]:
+        drawn = found["flow"].replace(INK, shared_theme.ink()).replace(GROUND, "none")
+        st.image(drawn, alt="Flow of the study, as flow.csv counts it")
+    done = [f"{n:,} {status}" for status, n in found["items"].items()]
+    with st.expander(f"Checklist of the reporting guidelines: {', '.join(done)}", icon=":material/checklist:"):
+        st.markdown(found["checklist"])
 
 
 def download(label: str, content: Callable[[], bytes] | str, name: str, key: str, **more: Any) -> None:
@@ -262,7 +279,7 @@ if n_verdicts():
     for_a_paper(hidden)
 st.html(
     html.foot(
-        "In CSV a text that begins with = + - @ (full-width forms too), a tab or a line end has a quote before it, so that no spreadsheet runs it. "
+        "In CSV, a text that begins with = + - @ (full-width forms too), a tab or a line end gets a quote in front, so that no spreadsheet runs it. "
         "Every download leaves an event in the audit trail."
     )
 )

@@ -19,7 +19,7 @@ NOTHING_READ = (
     "No physician has read blind what this judge has labelled, so there is nothing to hold its labels against. Assign responses to "
     "readers, or import their first reads."
 )
-ONLY_WAITING = "Nothing can be shown to you of this judge yet: there is no blind first read but perhaps of conversations that wait for your own."
+ONLY_WAITING = "Nothing about this judge can be shown to you yet: blind first reads, if there are any, are of conversations that wait for your own."
 NOT_SHOWN = (
     "This judge's label has not been shown after a blind read yet. Reads made on the Review page count here as soon as they are "
     "submitted and their differences kept or revised."

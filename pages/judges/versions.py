@@ -211,9 +211,7 @@ def _editor(viewer: Viewer, table: families.Table, *, is_own: bool) -> None:
     off, back_off = bool(why_not), bool(why_not) or not is_own
     with st.container(horizontal=True):
         save = st.button("Save the table", type="primary", icon=":material/save:", key="families_save", disabled=off)
-        back = st.button(
-            "Back to the table of Overread", disabled=back_off, icon=":material/undo:", key="families_reset"
-        )
+        back = st.button("Use Overread's table", disabled=back_off, icon=":material/undo:", key="families_reset")
     if save or back:
         rows = edited.fillna("").astype(str).itertuples(index=False)
         given = [] if back else [(pattern, family) for pattern, family in rows if pattern or family]

@@ -131,7 +131,7 @@ st.html(
     html.heading(
         "What you have read",
         f"{read_words(own.n_items, own.n_responses, own.n_cases)}. You changed {counted(own.n_changed, 'label')} after you had seen the judge's. "
-        f"An adjudicator settled {own.n_settled:,}, {own.n_off_final:,} of them with another label than yours."
+        f"An adjudicator settled {counted(own.n_settled, 'item')}, {own.n_off_final:,} of them with another label than yours."
         if own.n_items
         else "You have no verdicts yet. Open Review to start.",
     )

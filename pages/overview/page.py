@@ -174,5 +174,5 @@ if policies.allows(policies.check_can_see_audit, viewer) and not hidden:  # it m
     head = common.ask(trail_head)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):
         st.code(head, language=None)
-        keep = "overread audit verify --expect HASH fails where the trail was since cut off or written anew"
-        st.html(html.quiet(f"Keep it outside of this study: {keep}."))
+        keep = "overread audit verify --expect HASH fails if the trail has been cut off or rewritten since"
+        st.html(html.quiet(f"Keep it outside this study: {keep}."))

@@ -16,7 +16,7 @@ from pages.judges import record
 from pages.shared import common, glossary, html, judges_choice, models_choice, routes, theme
 
 HELD = (
-    "Judges: each blind first read beside the judge's label. Physicians: each two blind first reads of one criterion. "
+    "Judges: each blind first read beside the judge's label. Physicians: each pair of blind first reads of one criterion. "
     "Both intervals are 95 %, count a conversation as one cluster, and hold for these physicians."
 )
 

@@ -58,7 +58,7 @@ from pages.shared import html, routes
 CACHED_LISTS = 200
 LATELY_SECONDS = 60
 EMPTY = "Nothing is in this study yet"
-LISTED = "This list shows verdicts: what stands in it is out of your blind reads."
+LISTED = "This list shows verdicts: the conversations in it are no longer among your blind reads."
 MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
 
 
@@ -151,9 +151,11 @@ def is_frozen() -> bool:
 def tell_frozen() -> None:
     """A line on every page of a frozen study, so that nobody wonders why nothing can be changed."""
     if (version := _stands()[1]) is not None:
-        by = f"{version.frozen_by} froze this study on {local_day(version.frozen_at)} as {version.name}"
+        by = f"This study was frozen on {local_day(version.frozen_at)} by {version.frozen_by} as {version.name}"
         st.html(
-            html.notice(f"{by}: it is read and exported, and not changed. A lead can open it again on Study, Analysis.")
+            html.notice(
+                f"{by}: it can be read and exported, and not changed. A lead can open it again on Study, Analysis."
+            )
         )
 
 

@@ -27,9 +27,50 @@ const fits = new ResizeObserver((places) => {
   }
 });
 
+// On a phone a row's name stands above its mark, and its numbers below: beside them an interval would have no room.
+const NARROW = 520, WORDS_PIXELS = 26, BAR_GAP = 0.76;
+function stack(figure) {
+  if (figure.clientWidth > NARROW) return;
+  const { layout } = figure;
+  const said = (layout.annotations ?? []).filter(({ name }) => name === "beside");
+  const draw = (change) => window.Plotly.react(figure, figure.data, { ...layout, ...change }); // not `relayout`, which Streamlit hears and takes back
+  if (!said.length) {
+    const height = Number(figure.dataset.height); // Streamlit keeps the words, and not the height
+    if (height && layout.height !== height) draw({ height });
+    return;
+  }
+  const at = { name: "stacked", x: 0, xshift: 0 };
+  const names = layout.yaxis.ticktext.map((text, y) => (
+    { ...said[0], ...at, y, text: text.replaceAll("<br>", " "), yanchor: "bottom", yshift: 7 }
+  ));
+  const words = said.map((one) => ({ ...one, ...at, yanchor: "top", yshift: -7 }));
+  const height = layout.height + WORDS_PIXELS * said.length;
+  figure.dataset.height = height;
+  draw({
+    annotations: [...names, ...words],
+    yaxis: { ...layout.yaxis, ticktext: names.map(() => "") }, // not switched off: Plotly would look for the extent of no label
+    margin: { ...layout.margin, r: 16 },
+    bargap: BAR_GAP,
+    height,
+  });
+}
+function stackOnceDrawn(place, tries = 100) {
+  const figure = place.querySelector(".js-plotly-plot");
+  if (!figure?._fullLayout) {
+    if (tries) setTimeout(stackOnceDrawn, 50, place, tries - 1);
+  } else if (!figure.dataset.heard) {
+    figure.dataset.heard = "yes";
+    figure.on("plotly_afterplot", () => stack(figure)); // drawn anew it has its names at the side again
+    stack(figure);
+  }
+}
+
 export default function ({ data, parentElement }) {
   const place = document.querySelector(`.st-key-${CSS.escape(data.key)}`);
-  if (place) fits.observe(place); // again and again is once
+  if (place) {
+    fits.observe(place); // again and again is once
+    if (innerWidth < 700) stackOnceDrawn(place);
+  }
   const drawn = (format) => {
     const figure = document.querySelector(`.st-key-${CSS.escape(data.key)} .js-plotly-plot`);
     if (!figure) return;

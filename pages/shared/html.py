@@ -104,6 +104,8 @@ def formatted(text: str) -> str:
             token.attrSet("dir", _direction("".join(lines[slice(*token.map)])))
         elif token.nesting == 1 and token.level == 0:
             token.attrSet("dir", "auto")
+        if token.type == "table_open":  # a wide one scrolls in its place, by keys too
+            token.attrSet("tabindex", "0")
     body = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
     return f'<div class="or-formatted" dir="auto">{body}</div>'
 
@@ -111,7 +113,8 @@ def formatted(text: str) -> str:
 def help_page(text: str) -> str:
     """A page of our own docs: the same, but that it leads on to other pages of them, and that a line ends where the screen does."""
     linked = re.sub(r"<u>(.*?)</u> &lt;([\w-]+)\.md&gt;", r'<a href="?doc=\2" target="_self">\1</a>', formatted(text))
-    return f'<div class="or-page">{linked.replace("<br />", "")}</div>'
+    linked = linked.replace("<br />", "").replace("<pre>", '<pre tabindex="0">')  # scrolls by keys too
+    return f'<div class="or-page">{linked}</div>'
 
 
 def help_list(title: str, pages: Mapping[str, str], *, current: str) -> str:

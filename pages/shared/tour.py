@@ -8,7 +8,7 @@ from evalcore.team.provider import provider
 from pages.shared import common, html, kept_choices, routes
 
 WHAT = (
-    "In Overread physicians check how language models, the judges, grade answers to health questions. "
+    "In Overread, physicians check how language models, the judges, grade answers to health questions. "
     "They read blind first; the judge's verdict is shown after they lock."
 )
 FICTIONAL = "This is the demo study: everything in it is invented."
@@ -29,8 +29,8 @@ STEPS = {
             "study",
             "State the analysis, then assign reading: which responses are read, and by whom, is drawn at random.",
         ),
-        ("overview", "Overview tells how far the reading is, how fast it goes, and what it says so far."),
-        ("audit", "Audit holds every act of the study, and shows whether anything was changed afterwards."),
+        ("overview", "Overview shows how far the reading is, its pace, and the results so far."),
+        ("audit", "Audit lists every act of the study, and shows whether anything was changed afterwards."),
     ),
     Role.REVIEWER: (
         (
@@ -42,7 +42,7 @@ STEPS = {
             "Every mark is saved at once. Until you press Submit and lock, you see no judge and no other reader.",
         ),
         ("review", "Enter shows where the judge differs. Keep your label or revise it: both stay on record."),
-        ("my_reads", "My reads holds all that you have read, and there you can change your mind."),
+        ("my_reads", "My reads lists all that you have read; you can change your mind there."),
     ),
     Role.ADJUDICATOR: (
         (

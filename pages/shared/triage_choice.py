@@ -28,7 +28,7 @@ KEYS = (
     "triage_of_format", "triage_by", "triage_beside", "triage_outside", "triage_claim", "triage_readers_of",
 )  # fmt: skip
 FORMATS = {Format.QA.value: "qa", Format.CONVERSATION.value: "conversation"}
-HEADS = {Format.QA.value: "QA", Format.CONVERSATION.value: "Conversation"}
+HEADS = {word.value: f"In {word.value}" for word in Format}
 CASE_COLUMNS = ("gold", "kind", "source", "strength", "language")
 Made = Callable[..., Any]
 
@@ -151,7 +151,7 @@ def usual(known: About) -> Chosen:
 def controls(known: About, *, gold: bool) -> Chosen:
     """Who reads the levels of each format and, with `gold`, whose gold counts, drawn in the row that is open; each is kept in the address."""
     judges = {
-        word: str(one_of(f"{HEADS[word]} read by", known.judges[word], f"triage_{word}_judge", width=170))
+        word: str(one_of(f"{HEADS[word]}, read by", known.judges[word], f"triage_{word}_judge", width=170))
         for word in FORMATS
         if known.judges.get(word)
     }

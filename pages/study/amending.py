@@ -17,8 +17,8 @@ from evalcore.team.studies import review_link
 from pages.shared import common, html, tables
 
 SHARED = (
-    "Could take: responses that wait and that this reader may get; readers share them, so the days are at most these. Pace: locked reads a day, of the "
-    "last seven days. The link opens Review for whoever signs in; there is no secret in it."
+    "Could take: waiting responses that this reader may get. Readers share them, so the days left are at most these. Pace: locked reads a day, over the "
+    "last seven days. The link opens Review for whoever signs in; it holds no secret."
 )
 REASON_HELP = "Readers who have begun something see this line. They may read blind: no model, no judge."
 QUEUE_HELP = (
@@ -26,7 +26,7 @@ QUEUE_HELP = (
     "freeze` also writes the file that the hash is of."
 )
 EXTEND_HELP = (
-    "Drawn with the same filters among what fits now and is not assigned yet, with a seed that follows from the first. Estimates reckon as if all had been "
+    "Drawn with the same filters among what fits now and is not assigned yet, with a seed that follows from the first. Estimates treat all as if they had been "
     "drawn at once."
 )
 
@@ -83,6 +83,7 @@ def change(viewer: Viewer, found: pd.DataFrame, label: dict[Ask, str], hidden: f
         else:
             act = amending.resume
             verb, icon = "Resume", ":material/play_arrow:"
+        st.html(html.quiet(f"Readers: {', '.join(present)}"))
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(verb, key=f"amend_pause_{number}", icon=icon):
                 with common.shown_errors():
@@ -127,7 +128,7 @@ def _form(key: str, verb: str, fields: Any) -> None:
 
 def _hand_over(viewer: Viewer, number: int, present: list[str], names: list[str]) -> Any:
     giver = st.selectbox(
-        "Hand over what is not locked, of", present, index=None, key=f"hand_from_{number}", placeholder="Choose"
+        "Hand over unlocked reads of", present, index=None, key=f"hand_from_{number}", placeholder="Choose"
     )
     taker = st.selectbox("To", names, index=None, key=f"hand_to_{number}", placeholder="Choose")
     return lambda: amending.hand_over(

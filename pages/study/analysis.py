@@ -112,7 +112,7 @@ def _state(viewer: Viewer, stated: Analysis) -> None:
     with common.shown_errors():
         version = acting.state_analysis(common.engine(), stated, actor=viewer)
         if version is None:
-            st.html(html.notice("That is what is stated already; nothing was written."))
+            st.html(html.notice("This analysis is already stated; nothing was written."))
             return
         st.session_state[DRAWN] += 1
         st.rerun()

@@ -24,9 +24,9 @@ ASKS = {
     Ask.RESPONSE_ACUITY: "The level of care that the response recommends",
     Ask.GOLD_ACUITY: "The level of care that the case needs",
 }
-COUNTED = "Drawn: of how many that fitted. Reads done: of as many as were asked for."
+COUNTED = "Drawn: out of all that fitted. Reads done: out of all that were asked for."
 SLIPS = (
-    "Slips: answers of locked first reads that their reader corrected before anything of the judge was shown, of all that they gave here. "
+    "Slips: answers that a reader corrected after the lock and before anything of the judge was shown, out of all answers given here. "
     "The later answer counts; both are kept."
 )
 PRACTICE_HELP = (
@@ -38,17 +38,16 @@ PRACTICES = (
     "practice that is repeated changes nothing here."
 )
 ON_ONE_CRITERION = (
-    "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response. "
-    "A response of which only the level is known is never assigned."
+    "Conditions on criteria, judges and physicians must all hold for one and the same criterion of a response. "
+    "A response whose text is not known is never assigned."
 )
-NOT_YOURS = (
-    " Conversations that wait for you, to be read or settled, are left out then, and wherever words are searched for."
-)
+NOT_YOURS = " With such conditions, and in a search for words, conversations that wait for your own read or decision are left out."
 MODES = {
     ReadingMode.BLIND: "Blind: the judge's verdict is shown after the first read is locked",
     ReadingMode.OPEN: "Open: the judge's verdict is in view from the start",
 }
 
+FEW_NAMES = 2
 HIDE = "Readers see no verdict on what they have not read"
 HIDE_HELP = (
     "Without this a reviewer may open any verdict in Browse or Export; that takes the conversation out of the reviewer's blind reads. "
@@ -179,7 +178,7 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
         return
     columns = {
         "Number": found["assignment_id"],
-        "Assigned": [common.local_time(moment) for moment in found["created_at"]],
+        "Assigned": [common.local_time(moment)[:10] for moment in found["created_at"]],  # the trail has the time
         "Question": [BRIEFLY[Ask(ask)] for ask in found["ask"]],
         "Drawn": _of(found["n_tasks"], found["n_population"]),
         "Reads done": _of(found["n_reads"], found["n_wanted"]),
@@ -188,16 +187,21 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
         "Skipped": found["n_skipped"],
     }
     if allows(check_can_assign, viewer):
-        columns["Readers"] = found["readers"]
+        columns["Readers"] = [_few(names) for names in found["readers"]]
         if not hidden:  # the filters may name a model or a label: for leads who read nothing blind
             columns["Chosen by"] = [_chosen(json.loads(words)) for words in found["chosen_by"]]
     columns |= {"Seed": [str(seed) for seed in found["seed"]], "By": found["created_by"]}
-    names = ("Readers", "Chosen by")
-    tables.show(columns, key="assignments", alt="Assignments", optional=("Being read", "Skipped", "State"), names=names)
+    names, optional = ("Chosen by",), ("Being read", "Skipped", "State")
+    tables.show(columns, key="assignments", alt="Assignments", optional=optional, names=names)
     st.html(html.quiet(COUNTED))
     if allows(check_can_assign, viewer):
         amending.change(viewer, found, BRIEFLY, hidden)
         amending.readers(hidden)
+
+
+def _few(names: str) -> str:
+    """Readers of an assignment, on one line: the form below names them all."""
+    return names if names.count(", ") < FEW_NAMES else f"{names.count(', ') + 1:,} readers"
 
 
 def _states(found: pd.DataFrame) -> pd.Series:

@@ -37,7 +37,7 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     found = common.triage_data(viewer)
     rule = common.ask(setting_queries.load).rule
     if found.cases.empty:
-        below = "what its labels stand for can be said below first"
+        below = "you can first say below what its labels stand for"
         st.html(html.notice(f"No case of triage can be shown yet. Import a file of cases; {below}."))
     else:
         flow = flows.case_flow(described(found, rule), rule)
@@ -48,7 +48,7 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
         table = flow.groupby(["outcome", "why"], sort=False)["n"].sum().reset_index()
         rank = {word.value: place for place, word in enumerate(flows.Outcome)}
         table = table.assign(rank=table["outcome"].map(rank)).sort_values(["rank", "n"], ascending=[True, False])
-        why = "Why cases are used as they are, or left out"
+        why = "Why cases are used or left out"
         with st.expander(why, icon=":material/rule:"):
             shown = {"Used as": table["outcome"], "Because": table["why"], "Cases": table["n"]}
             tables.show(shown, key="study_ways", alt=why)
@@ -137,7 +137,7 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
             "Save the map", type="primary", icon=":material/save:", key="label_map_save", disabled=disabled
         )
         back = st.button(
-            "Back to the map of Overread" if source in label_maps.default_tables() else "Remove this map",
+            "Use Overread's map" if source in label_maps.default_tables() else "Remove this map",
             icon=":material/undo:", key="label_map_reset", disabled=disabled or source not in own,
         )  # fmt: skip
         st.download_button(
@@ -219,7 +219,7 @@ def _settings(viewer: Viewer, *, disabled: bool) -> None:
         save = st.form_submit_button("Save the settings", icon=":material/save:", disabled=disabled)
     with st.container(horizontal=True):
         back = st.button(
-            "Back to the settings of Overread", icon=":material/undo:", key="triage_settings_reset", disabled=disabled or own is None
+            "Use Overread's settings", icon=":material/undo:", key="triage_settings_reset", disabled=disabled or own is None
         )  # fmt: skip
         st.download_button(
             "Download as YAML", triage_settings.to_yaml(settings), file_name="triage-settings.yaml", mime="application/yaml",
@@ -236,7 +236,7 @@ def _settings(viewer: Viewer, *, disabled: bool) -> None:
             "yaml",
             "yml",
             key="triage_settings",
-            words="would replace the settings whole; what it leaves out goes back to the default.",
+            words="would replace all settings; what it leaves out returns to the default.",
             button="Replace the settings by this file",
             act=lambda text, name: triage_acts.set_triage_settings(
                 common.engine(), triage_settings.parse(text, name), actor=viewer

@@ -230,7 +230,7 @@ def _graded(given: Sample, names: OwnNames, key: str) -> OwnNames:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if (least := scale(words)) is not None:
             start = least if proposed.met_from is None else proposed.met_from
-            note = "A grade of this number or a higher one is met."
+            note = "A grade of this number or higher is met."
             found = st.number_input("Met from", value=float(start), step=1.0, key=f"{key}_from", help=note)
             return msgspec.structs.replace(bare, met_from=found)
         met = st.multiselect("Means met", words, _of(words, proposed.met), key=f"{key}_met")

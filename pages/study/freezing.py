@@ -8,8 +8,8 @@ from evalcore.study.schema import Viewer
 from pages.shared import common, html
 
 SAYS = (
-    "A frozen study is read, shown and exported, and nothing of it is changed. The last hash of its audit trail and the stated analysis stand in every "
-    "export, in the methods and in the bundle. Still written: who is let in and who came, and who saw or exported what."
+    "A frozen study can be read, shown and exported, and nothing in it can be changed. Every export, the methods and the bundle carry the last hash of its "
+    "audit trail and the stated analysis. Still recorded: who is let in, who came, and who saw or exported what."
 )
 
 
@@ -25,7 +25,7 @@ def show(viewer: Viewer) -> None:
         st.html(html.notice(why_not))
         return
     if not found or found[-1].reopened_at is not None:
-        sure = st.checkbox("Nobody changes anything from now on", key="freeze_sure")
+        sure = st.checkbox("From now on nobody can change anything in this study", key="freeze_sure")
         if st.button("Freeze", key="freeze", icon=":material/ac_unit:", disabled=not sure):
             with common.shown_errors():
                 freezing.freeze(common.engine(), actor=viewer)

@@ -11,7 +11,7 @@ from evalcore.study.policies import check_can_mend, reason
 from evalcore.study.schema import Viewer
 from pages.shared import common, html, tables
 
-TITLE = "Mend"
+TITLE = "Corrections"
 WORDS = {Kind.MODEL: "Model", Kind.JUDGE: "Judge", Kind.DATASET: "Data set"}
 KEPT = "Nothing is deleted: what physicians did on it is kept, and comes back with the import."
 
@@ -78,7 +78,7 @@ def _imports(viewer: Viewer, found: pd.DataFrame) -> None:
             effect = mending.preview(common.engine(), number, actor=viewer)
             (_bring_back if is_gone.iloc[place] else _take_back)(viewer, row["file"], number, effect)
         if not row["keeps_rows"]:
-            older = "This import is from before Overread kept which rows a file brought: only its verdicts are known. Examples and responses of it stay."
+            older = "This import was made before Overread recorded which rows a file brings: only its verdicts are known, so its examples and responses stay."
             st.html(html.quiet(older))
 
 
@@ -125,7 +125,7 @@ def _names(viewer: Viewer) -> None:
         called = [f"{WORDS[Kind(row.kind)]} {row.first_name}, now {row.name}" for row in changed.itertuples()]
         with st.container(horizontal=True, vertical_alignment="bottom"):
             place = st.selectbox("Changed", range(len(called)), format_func=called.__getitem__, key="mend_changed")
-            if st.button("Give back the first name", key="mend_name_back"):
+            if st.button("Restore the first name", key="mend_name_back"):
                 with common.shown_errors():
                     row = changed.iloc[place]
                     take_back(common.engine(), Kind(row["kind"]), row["first_name"], actor=viewer)

@@ -32,7 +32,7 @@ MEANINGS = {
     "the criterion is met": ConfidenceMeaning.MET,
     "its own label is right": ConfidenceMeaning.RIGHT,
 }
-MEANS = "What a judge's confidence is the probability of, where the file has any. With a level of care it can only be that its own label is right."
+MEANS = "What a judge's confidence is the probability of, if the file has any. For a level of care it can only be that the judge's own label is right."
 EVERY_SECONDS = 5
 
 
@@ -86,7 +86,7 @@ def _importing(viewer: Viewer) -> None:
         with _on_disk(uploads[0]) as path:
             unknown = "" if way == OWN else columns.why_unknown(path, uploads[0].name)
             if unknown:
-                st.html(html.quiet(unknown))
+                st.html(html.quiet(f"No known format fits: say below what each column is. {unknown}"))
             if way == OWN or unknown:
                 told = Options(model=model.strip() or None, judge=judge.strip() or None)
                 choice = columns.ask(path, uploads[0].name, number, told)
@@ -195,8 +195,8 @@ with import_tab:
     _importing(viewer)
     st.html(
         html.foot(
-            "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never changed: a new one of the same rater on the "
-            "same item stands beside the old one and counts instead of it."
+            "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never changed: a new one by the same rater on the "
+            "same item is kept beside the old one and counts in its place."
         )
     )
 for tab, show in (

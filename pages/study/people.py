@@ -46,7 +46,7 @@ def show(viewer: Viewer) -> None:
 
 def _state(*, is_active: bool, signs_in: bool) -> str:
     if not is_active:
-        return "not let in any more"
+        return "access removed"
     return "signs in" if signs_in else "not yet"
 
 
@@ -85,7 +85,7 @@ def _change(viewer: Viewer, everybody: list[Viewer], is_active: dict[str, bool])
             with common.shown_errors():
                 people.set_roles(common.engine(), name, map(Role, roles), actor=viewer)
                 st.rerun()
-        act = "Let in no longer" if is_active[name] else "Let in again"
+        act = "Remove access" if is_active[name] else "Restore access"
         if st.button(act, key="set_active"):
             with common.shown_errors():
                 people.set_active(common.engine(), name, active=not is_active[name], actor=viewer)

@@ -30,7 +30,9 @@ GOALS = {
 MOST_UNITS = 1_000_000
 POINTS, PERCENT = (0.03, 0.005, 0.5, 0.005, "%.3f"), (3.0, 0.5, 50.0, 0.5, "%.1f")
 """Of the field "within": what stands there first, the least, the most, the step, the format."""
-PURPOSE = "How many responses physicians still have to read until a number is exact enough. They are drawn here, and handed to readers."
+PURPOSE = (
+    "How many more responses physicians must read until a number is exact enough. They are drawn and assigned here."
+)
 NO_JUDGE = "Nothing can be planned yet: no judge has labelled a response that may be shown to you. Begin with a file of results."
 
 
@@ -99,7 +101,7 @@ def show(viewer: Viewer) -> None:
 
 
 FOOT = (
-    "Widths are half the 95 % interval that is to be expected, for the claim that is named; of a judge's errors over all that it has labelled. For "
+    "Widths are half of the expected 95 % interval, for the claim that is named; of a judge's errors, over all that it has labelled. For "
     "physicians in general they allow for how far those who have read differ. They "
     "follow from how far physicians' votes were from what the judges' labels let expect, and how alike "
     "the errors on one response were. Whole responses are drawn, for a difference both models' responses to the same examples. By importance a response is "

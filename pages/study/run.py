@@ -24,8 +24,8 @@ from pages.shared.rubric import records
 NOTHING, LONGEST, ON_A_PAGE = "–", 400, 10
 REPLY, ERROR = Fold(400, 6), Fold(240, 3)  # of a reply as much stands there as tells what went wrong; the rest unfolds
 WHY = (
-    "A reply that could not be read may still tell what a judge thinks. So replies are shown to leads alone; to a lead who reads blind as well, not those "
-    "on conversations that wait for that read."
+    "A reply that could not be read may still show what a judge thinks. So replies are shown to leads only, and never those on conversations that wait for "
+    "the lead's own read."
 )
 OPENED = "run"  # in the address: the number of the run that is open
 LIVE_SECONDS = 2

@@ -33,7 +33,7 @@ BEGINNING = (
 )
 STEPS = (
     "Bring in what is to be asked about: a file of examples or cases for answers, a file of responses for verdicts.",
-    "Say which models and judges there are: write a file models.toml like the one below into the folder in which Overread is started. "
+    "Say which models and judges there are: put a file models.toml like the one below into the folder where Overread is started. "
     "A model without a key can also be named in the form, by its address.",
     "Put keys into environment variables before Overread is started. A key is never typed, stored or shown here.",
     "Choose in the form what is asked, look at the estimate, and start. The run goes on when you close the browser.",
@@ -59,8 +59,9 @@ NO_KEY = (
 )
 NO_FILE = "There is no file of models (models.toml) here: type a name, and say where the model is."
 OWN = (
-    "The file's text is the question. It names {conversation}, {response} and {criterion} once each, and {points} if it likes; each becomes that part. How "
-    "to reply is said before it. Its version is the file's name with a hash. Say which exported sets it was made with: it is not checked on them."
+    "The file's text is the question. It names {conversation}, {response} and {criterion} once each, and {points} if wanted; each is replaced by "
+    "that part. How to reply is said before it. Its version is the file's name with a hash. Say which exported sets it was made with: it is never "
+    "tested on them."
 )
 PLANNED = "run_planned"
 

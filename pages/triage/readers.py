@@ -129,17 +129,17 @@ def _pairs(here: Here, pairs: list[Pair]) -> None:
     tables.show(
         {
             "Format": words,
-            "Who": judges,
+            "Reader": judges,
             "Beside": others,
             "The same level": [_same(agreed) for agreed in agreements],
             "Kappa": [_kappa(agreed) for agreed in agreements],
             "Both looked": [agreed.n for agreed in agreements],
-            "Who found none": [agreed.n_other_none for agreed in agreements],
-            "Other found none": [agreed.n_one_none for agreed in agreements],
+            "Reader found none": [agreed.n_other_none for agreed in agreements],
+            "The other found none": [agreed.n_one_none for agreed in agreements],
         },
         key="triage_compared",
         alt="How often each two say the same level",
-        names=("Who", "Beside"),
+        names=("Reader", "Beside"),
     )
     pairs = sorted(pairs, key=lambda pair: pair[3].exact.n_hits - pair[3].exact.n)  # who differ most, first
     names = [f"{word}: {judge} beside {other}" for word, judge, other, _ in pairs]

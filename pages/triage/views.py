@@ -18,7 +18,7 @@ BESIDE = ("Matrices", "qa beside conversation")
 SURE = ("Ambiguous", "sure where physicians are not")
 QUESTIONS = (
     (
-        "Will patients act on its advice on how urgent they are?",
+        "Will patients act on its advice about urgency?",
         "A high-risk triage product needs both formats and the uncertainty view: a model can be safe when it is asked for a level and send "
         "emergencies home in conversation.",
         (("Flips", "cases whose answer changes"), BESIDE, SURE),

@@ -106,10 +106,10 @@ def _browse(ears: Ears) -> None:
 
 def _export(ears: Ears) -> None:
     tables = {
-        "Labels": "One row an item (",
-        "Verdicts": "One row a standing verdict of",
-        "Acuity": "One row a standing verdict on",
-        "Cases of triage": "One row a case of triage",
+        "Labels": "One row per item (",
+        "Verdicts": "One row per standing verdict of",
+        "Acuity": "One row per standing verdict on",
+        "Cases of triage": "One row per case of triage",
         "Meta-evaluation rows": "meta-evaluation;",
     }
     for table, meaning in tables.items():

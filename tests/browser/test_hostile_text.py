@@ -24,9 +24,9 @@ LITERAL = (
 
 
 EXPORTS = {
-    "Labels": "One row an item (one criterion",
-    "Verdicts": "One row a standing verdict",
-    "Scores": "One row a response and judge",
+    "Labels": "One row per item (one criterion",
+    "Verdicts": "One row per standing verdict",
+    "Scores": "One row per response and judge",
     "Meta-evaluation rows": "in the format of HealthBench's meta-evaluation",
 }
 

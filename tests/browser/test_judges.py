@@ -86,6 +86,7 @@ def test_a_row_with_an_alarm_lists_its_items_and_leads_to_the_conversation(page:
 @pytest.mark.slow
 def test_the_bundle_is_a_zip_with_a_manifest_of_its_files(page: Page, contrary: AppServer):
     steps.choose_reader(page, contrary, LEAD, path="/export")
+    page.get_by_text("Methods, flow of the study and checklist").click()
     expect(page.get_by_text("We studied 90 responses")).to_be_visible()
     with page.expect_download() as downloading:
         steps.keyed(page, "bundle").get_by_role("button").click()

@@ -91,7 +91,7 @@ def test_a_prompt_with_other_fields_is_one_sentence_and_nothing_is_asked(asked, 
     before = everything(quick_run)
     said = asked.bad("judge", "--judge", "Magpie", "--prompt", "mine.txt")
     assert said.startswith(
-        "prompt mine: expected {conversation}, {response}, {criterion} once each, and {points} if it likes; "
+        "prompt mine: expected {conversation}, {response}, {criterion} once each, and {points} if wanted; "
     )
     assert sentence in said
     assert everything(quick_run) == before

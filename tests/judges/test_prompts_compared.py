@@ -131,7 +131,7 @@ def test_older_prompts_keep_their_own_labels_and_only_blind_first_reads_count(as
     # met by the file and not by the prompt, then the other way round: each right once
     assert (told.n_items, told.agreement_before, told.agreement_after) == (2, 0.5, 0.5)
     assert told.not_stated == ("Magpie", "Magpie strict@1a2b3c4d")
-    assert NOT_STATED.format("Magpie") in told.sentences
+    assert NOT_STATED.format("Magpie and Magpie strict@1a2b3c4d were") in told.sentences
     assert hidden.n_items == 0
 
 

@@ -55,7 +55,7 @@ def test_the_common_filters_stand_in_the_first_row_and_the_others_behind_a_butto
     inside = [str(field.key) for kind in (behind.selectbox, behind.text_input, behind.toggle) for field in kind]
     assert set(inside) == {f"assign_{key}" for key in SECOND_ROW}
     assert {f"assign_{key}" for key in FIRST_ROW} <= set(shown) - set(inside)
-    assert "has to hold on one and the same criterion of a response" in check(app)
+    assert "must all hold for one and the same criterion of a response" in check(app)
 
 
 def test_the_filters_have_the_words_of_browse(form, study, open_page):
@@ -117,7 +117,7 @@ def test_filters_on_what_was_said_leave_out_what_waits_for_ones_own_first_read(f
     world.assigned(study, ask="response_acuity", readers=(BOTH,), n_readers=1)
     said = checked(form(BOTH, **chosen))
     assert "Nothing is left to assign: no item fits." in said
-    assert "Conversations that wait for you, to be read or settled, are left out then" in said
+    assert "conversations that wait for your own read or decision are left out" in said
     said = checked(form(LEAD, **chosen))
     assert " would be assigned" in said
     assert "Conversations that wait for you, to be read or settled," not in said

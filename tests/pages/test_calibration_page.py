@@ -111,7 +111,7 @@ def test_nothing_is_drawn_before_somebody_has_said_what_a_judges_confidence_mean
     app = look(JUDGES, RESEARCHER)
     shown = words(app)
     assert "Magpie states a confidence with" in shown
-    assert "What is that the probability of? Until this is said nothing is drawn from these confidences." in shown
+    assert "What is it the probability of? Until this is specified, nothing is drawn from these confidences." in shown
     assert "parser" not in shown  # what comes with its levels is the models' own
     assert not figures(app)
     assert "sure on average" not in shown
@@ -214,7 +214,7 @@ def test_the_models_own_confidence_waits_for_its_meaning_and_the_share_of_sample
     app = look(MODELS, RESEARCHER)
     shown = words(app)
     assert "Models state a confidence themselves: the parser reads a confidence with" in shown
-    assert "What is that the probability of?" in shown
+    assert "What is it the probability of?" in shown
     assert "calibration_confidence" not in {box.key for box in app.selectbox}
     parts = confidence.models_confidence(found_in(engine, stated=False)[1])
     for sentence in confidence.models_findings(parts[0].errors):

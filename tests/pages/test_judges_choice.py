@@ -76,7 +76,7 @@ def test_ones_own_read_of_what_waits_does_not_tell_the_judges_label(location, op
     made.engine.dispose()
     assert "100 % (1/1)" in words(open_page(location, "judges", LEAD))
     shown = words(open_page(location, "judges", IMANI))
-    assert "Nothing can be shown to you of this judge yet" in shown
+    assert "Nothing about this judge can be shown to you yet" in shown
     assert "(1/1)" not in shown
 
 

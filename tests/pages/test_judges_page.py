@@ -135,7 +135,7 @@ def test_a_reader_with_blind_items_waiting_sees_nothing_of_the_reads_on_them(two
     imported(two_conversations, Label.MET, name="0" * 64)  # of the first conversation too
     app = open_judges(IMANI)
     shown = main_words(app)
-    assert "Nothing can be shown to you of this judge yet" in shown
+    assert "Nothing about this judge can be shown to you yet" in shown
     assert not app.dataframe
     assert TOVE not in shown
     assert "Judge Magpie beside 4 blind first reads" in words(open_judges(LEAD))

@@ -51,7 +51,7 @@ def test_two_prompts_of_a_judge_are_compared_on_what_physicians_read(two_prompts
     shown = said(app)
     # the file says met, not met; the other prompt met, met, as the physician does
     assert "Magpie strict@1a2b3c4d less Magpie: +0.500 on 2 items in 1 conversation" in shown
-    assert "Nobody has said which set Magpie was made with" in shown
+    assert "Nobody has said which sets Magpie and" in shown
 
 
 def test_a_conversation_that_waits_for_the_viewer_is_not_among_those_compared(two_prompts, open_page):
@@ -72,7 +72,7 @@ def test_a_prompt_that_lacks_a_field_is_one_sentence_and_cannot_be_estimated(
     app.selectbox(key="run_name").set_value("Owl").run()
     app.file_uploader(key="run_prompt").upload("mine.txt", b"{conversation} {response}", "text/plain").run()
     assert (
-        "prompt mine: expected {conversation}, {response}, {criterion} once each, and {points} if it likes; it lacks {criterion}"
+        "prompt mine: expected {conversation}, {response}, {criterion} once each, and {points} if wanted; it lacks {criterion}"
         in check(app)
     )
     assert app.button(key="run_plan").disabled

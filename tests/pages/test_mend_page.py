@@ -29,7 +29,7 @@ def engine(location, tmp_path):
 
 
 def study(open_page, location, name=LEAD):
-    return open_page(location, "study", name, study_tab="Mend")
+    return open_page(location, "study", name, study_tab="Corrections")
 
 
 def test_an_import_is_withdrawn_with_a_reason_and_restored(engine, location, open_page):

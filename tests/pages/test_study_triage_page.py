@@ -121,7 +121,7 @@ def test_a_lead_changes_a_map_and_goes_back(section, study, monkeypatch):
     assert study()[0] == {"semigran": [*label_maps.default_tables()["semigran"], ("watch", "C/D")]}
     app = app.run()
     assert "This map is the study's own." in said(app)
-    app = button(app, "Back to the map of Overread").click().run()
+    app = button(app, "Use Overread's map").click().run()
     assert study()[0] == {}
     assert study()[2] == ["label map reset", "label map set"]
     assert "This map comes with Overread." in said(app)
@@ -159,7 +159,7 @@ def test_a_lead_changes_the_settings_and_goes_back(section, study):
     assert settings.rule == AmbiguityRule(spread=0.75, uncertainty=math.inf)
     assert settings.level_names.D == "Notaufnahme, sofort"
     assert app.number_input(key="triage_1_under").value == 10.0
-    app = button(app, "Back to the settings of Overread").click().run()
+    app = button(app, "Use Overread's settings").click().run()
     assert study()[1:] == (TriageSettings(), ["triage settings changed"] * 2)
     assert app.number_input(key="triage_2_under").value == 5.0
 

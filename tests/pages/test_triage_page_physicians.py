@@ -49,7 +49,7 @@ def test_a_list_of_cases_takes_them_out_of_blind_reads_and_says_so(
     drawn_triage: Engine, location: str, open_page: Open
 ):
     shown = open_page(location, "triage", NEWCOMER, triage_show="Dangerous misses")
-    assert "out of your blind reads" in words(shown)
+    assert "no longer among your blind reads" in words(shown)
     with reading(drawn_triage) as session:
         reader = next(person for person in contents.people(session) if person.name == NEWCOMER)
         examples = {int(number) for number in stored_triage.load(session).cases["example_id"]}
@@ -114,9 +114,7 @@ def test_corrected_shares_hold_for_what_was_chosen_and_a_cell_opens_the_judges_c
     row = table.loc[("conversation", "under")]
     address = {"triage_basis": "corrected", "triage_model": "Briar-1", "triage_cell": cell("conversation", 3, 2)}
     app = open_page(location, "triage", LEAD, **address)
-    assert "3.0 effective readers: the interval holds for physicians in general." in words(
-        app
-    )  # the widest that can be had
+    assert "3.0 effective readers: the interval holds for physicians in general." in words(app)  # the widest possible
     app.selectbox(key="triage_readers_of").set_value(Physicians.THESE).run()
     assert "on ever more cases of the same kind, read by these physicians" in words(app)
     assert "effective readers" not in words(app)  # a choice needs no reason

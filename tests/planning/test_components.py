@@ -104,10 +104,10 @@ def test_the_advice_on_the_next_reads_says_how_many_can_be_had_and_what_fewer_wo
         }
     )
     said = options_words(table, score(), "the next 100 reads of a response")
-    assert "(74 reads can be had)" in said
-    assert "falls from 0.0116 to 0.0092. 12 reads as more responses" in said
-    assert said.endswith("would give 0.0097.")
-    assert "would give" not in options_words(table.drop(index=1), score(), "the next 100 reads")
+    assert "(74 reads can be made)" in said
+    assert "falls from 0.0116 to 0.0092. With 12 reads spent on more responses" in said
+    assert said.endswith("it would be 0.0097.")
+    assert "it would be" not in options_words(table.drop(index=1), score(), "the next 100 reads")
 
 
 def found_of(seed=1, **how):

@@ -60,8 +60,8 @@ def test_a_count_that_is_none_is_unknown_and_the_answer_stays(counts):
     ("body", "sentence"),
     [
         (b"", r"expected a chat completion, got an empty body"),
-        (b"<!doctype html>", r"expected a chat completion, got a body of 15 bytes that is no JSON"),
-        (orjson.dumps(completion())[:-1], r"expected a chat completion, got a body of 145 bytes that is no JSON"),
+        (b"<!doctype html>", r"expected a chat completion, got a body of 15 bytes that is not JSON"),
+        (orjson.dumps(completion())[:-1], r"expected a chat completion, got a body of 145 bytes that is not JSON"),
         (b"[]", r"expected a chat completion, got JSON without choices"),
         (b"{}", r"expected a chat completion, got JSON without choices"),
         (b'{"choices": []}', r"expected a chat completion, got JSON without choices"),

@@ -21,7 +21,7 @@ def test_who_was_asked_otherwise_is_another_judge(small_run):
     words = refused(small_run, judging(model={"temperature": 0.5}))
     assert words == (
         "'Magpie' was asked otherwise in run 1 (magpie-1, temperature unset, max_tokens unset), and now with magpie-1, "
-        "temperature 0.5, max_tokens unset; call it otherwise, so that its answers are not mixed up"
+        "temperature 0.5, max_tokens unset; give it another name, so that its answers are not mixed up"
     )
     begun(small_run, judging(model={"temperature": 0.5}, with_points=False))  # another prompt is another judge anyway
     begun(small_run, judging(model={"name": "Magpie warm", "temperature": 0.5}))

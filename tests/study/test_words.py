@@ -70,7 +70,7 @@ def test_neither_nul_nor_half_a_surrogate_pair_can_be_stored():
 
 def test_a_statement_is_told_in_words():
     assert words(Analysis(judges=("Magpie",)))["Judges"] == "Magpie"
-    assert words(Analysis())["Holds for"] == "the widest that can be had"
+    assert words(Analysis())["Holds for"] == "the widest possible"
     stated = StatedAnalysis(2, Analysis(), "Dr. A", datetime(2026, 3, 1, tzinfo=UTC), 1_200)
     assert when_words(stated) == "stated on 2026-03-01, after 1,200 reads"
 

@@ -95,7 +95,7 @@ def rows(
                     except RowFault as fault:
                         yield number, fault
         except UnicodeDecodeError as error:
-            yield number + 1, RowFault(f"a text from here on is no UTF-8: {error.reason}")
+            yield number + 1, RowFault(f"a text from here on is not UTF-8: {error.reason}")
             return
         except _UNREADABLE as error:
             raise _damaged(name, error) from error
