@@ -80,11 +80,9 @@ def test_a_lead_freezes_the_study_every_page_says_so_and_review_gives_nothing_ou
         version = freezing.frozen(session)
     assert version.sentence in check(app)
     said = check(open_page(study.location, "review", IMANI))
-    assert "Ana Ruiz froze this study on" in said
     assert "Reading is closed" in said
     assert "Try again" not in said
     assert "by Ana Ruiz as version 1: it can be read and exported" in said
-    assert "so nothing is changed any more" in said
     app = opened(open_page, study, "Analysis")
     app.text_input(key="amend_name").input("A")
     app.text_input(key="amend_reason").input("More readers.")
