@@ -89,7 +89,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     content_hash = sha256(f"{source_hash} {file.format.name} {options}{mapped}".encode()).hexdigest()
     work = staging.Work(file, options, confidence_means, source_hash, content_hash, tuple(reads_of), dry_run=dry_run)
     staging.finish(engine)
-    with turns.turn(engine, work, actor, progress) as told:
+    with turns.turn(engine, work, actor, progress) as told, staging.few_collections():
         try:
             report = staging.at_once(engine, work, actor, told if engine.dialect.name == "postgresql" else progress)
         except staging.TooLong:

@@ -50,6 +50,17 @@ def phases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Phase]:
 
 
 @pytest.fixture
+def engine(location: str) -> Iterator[Engine]:
+    """Of a new study with nobody in it but its lead."""
+    engine = open_study(location)
+    with writing(engine) as session:
+        store.ensure_study(session)
+        store.add_person(session, LEAD, roles=["lead"], actor="set-up")
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
 def walker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_page: object) -> Callable[[Path], Walker]:
     """A server on a copy of a study; `open_page` is asked for since it opens pages as the launcher does."""
 

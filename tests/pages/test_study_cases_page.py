@@ -6,8 +6,7 @@ from html import unescape
 import pytest
 
 from evalcore.importing import import_file
-from evalcore.study import store
-from evalcore.study.db import open_study, reading, writing
+from evalcore.study.db import reading, writing
 from evalcore.study.schema import Administrator, ConfidenceMeaning
 from evalcore.triage import setting_queries
 from evalcore.triage.data import AmbiguityRule
@@ -17,16 +16,6 @@ from tests.page_steps import LEAD, check
 from tests.triage_cases import settings_with
 
 CASES = [case(), case(2, "A", "B"), case(3, "Remove"), case(4, dataset="<b>evil</b>", original_label="![x](y)")]
-
-
-@pytest.fixture
-def engine(location):
-    engine = open_study(location)
-    with writing(engine) as session:
-        store.ensure_study(session)
-        store.add_person(session, LEAD, roles=["lead"], actor="set-up")
-    yield engine
-    engine.dispose()
 
 
 @pytest.fixture

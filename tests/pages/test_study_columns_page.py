@@ -7,21 +7,11 @@ import pytest
 from evalcore.importing import kept
 from evalcore.rubric.scores import mean_scores, scores_of_verdicts
 from evalcore.study import frames, store
-from evalcore.study.db import open_study, reading, writing
+from evalcore.study.db import reading, writing
 from evalcore.study.schema import RaterKind
 from tests.importing.shapes import SCORES, long_table, workbook
 from tests.invented import bring, entry, results, rows, verdicts, write
 from tests.page_steps import LEAD, check
-
-
-@pytest.fixture
-def engine(location):
-    engine = open_study(location)
-    with writing(engine) as session:
-        store.ensure_study(session)
-        store.add_person(session, LEAD, roles=["lead"], actor="set-up")
-    yield engine
-    engine.dispose()
 
 
 def scores(engine):

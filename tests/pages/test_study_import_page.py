@@ -2,10 +2,6 @@
 
 from html import unescape
 
-import pytest
-
-from evalcore.study import store
-from evalcore.study.db import open_study, writing
 from tests.invented import verdicts
 from tests.page_steps import LEAD, check
 
@@ -15,16 +11,6 @@ TABLE = (
     "Can I swim with a cold?,With a fever no.,wren,Recommends a medicine.,-4,no,Magpie,\n"
 )
 UNREAD = "1 field is not read, with the number of rows that hold something there: seed (1)"
-
-
-@pytest.fixture
-def engine(location):
-    engine = open_study(location)
-    with writing(engine) as session:
-        store.ensure_study(session)
-        store.add_person(session, LEAD, roles=["lead"], actor="set-up")
-    yield engine
-    engine.dispose()
 
 
 def test_a_long_table_is_checked_then_imported_and_its_unread_column_is_told_both_times(engine, location, open_page):

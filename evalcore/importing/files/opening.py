@@ -130,8 +130,6 @@ class Opened:
 
     def content_hash(self) -> str:
         """SHA-256 of the content, unpacked."""
-        if self.kind is Kind.DOCUMENT:
-            return self._document[2]
         digest = hashlib.sha256()
         with opened(self.path, self.name) as stream:
             while block := stream.read(BLOCK):
@@ -139,7 +137,7 @@ class Opened:
         return digest.hexdigest()
 
     def _entries(self, left: unread.Counts, progress: Progress) -> Given:
-        document, size, _ = self._document
+        document, size = self._document()
         if self.format.document is not None:
             whole: bytes | bytearray = document
             if size <= LOOKED_INTO:
@@ -159,20 +157,18 @@ class Opened:
             yield number, entry
             progress(size * number // len(entries))
 
-    @cached_property
-    def _document(self) -> tuple[bytearray, int, str]:
-        """A document of which only the key metadata and what follows is left, the whole one's size and its SHA-256."""
-        part, size, digest = bytearray(), 0, hashlib.sha256()
+    def _document(self) -> tuple[bytearray, int]:
+        """A document of which only the key metadata and what follows is left, and the whole one's size."""
+        part, size = bytearray(), 0
         with opened(self.path, self.name) as stream:
             while block := stream.read(BLOCK):
                 size += len(block)
-                digest.update(block)
                 part += block
                 if not part.startswith(b"{" + _METADATA):
                     start = part.find(_METADATA)
                     part[:] = b"{" + part[start:] if start >= 0 else part[-LONGEST_KEY:]
                 check_document(part, self.name)
-        return part, size, digest.hexdigest()
+        return part, size
 
     def _samples(self, progress: Progress) -> Given:
         number = 0
