@@ -28,7 +28,7 @@ const fits = new ResizeObserver((places) => {
 });
 
 // On a phone a row's name stands above its mark, and its numbers below: beside them an interval would have no room.
-const NARROW = 520, WORDS_PIXELS = 26, BAR_GAP = 0.76;
+const NARROW = 520, WORDS_PIXELS = 26;
 function stack(figure) {
   if (figure.clientWidth > NARROW) return;
   const { layout } = figure;
@@ -50,7 +50,6 @@ function stack(figure) {
     annotations: [...names, ...words],
     yaxis: { ...layout.yaxis, ticktext: names.map(() => "") }, // not switched off: Plotly would look for the extent of no label
     margin: { ...layout.margin, r: 16 },
-    bargap: BAR_GAP,
     height,
   });
 }
