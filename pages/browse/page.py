@@ -331,7 +331,7 @@ filters = asked.filters
 if filters.search or filters.language:
     prepare_search(common.engine())
 judge = filters.judge or (judges[0] if judges else "")
-listed = common.read("listed", filters, judge, hidden, asked.cases(viewer))
+listed = common.listed(filters, judge, hidden, asked.cases(viewer))
 on = asked.words()
 if on and not is_open:
     st.html(html.chips([f"{len(listed):,} fit", *on]))

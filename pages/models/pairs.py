@@ -126,7 +126,7 @@ def head_to_head(viewer: Viewer, chosen: Analysis) -> None:
         st.html(html.notice(nothing))
         return
     judges = common.read("judges")
-    listed = common.read("listed", Filters(), judges[0] if judges else "", common.blind(viewer))
+    listed = common.listed(Filters(), judges[0] if judges else "", common.blind(viewer))
     table["words"] = table["example_id"].map(listed["first_words"]).fillna("–")
     judge = wording.listed(chosen.judges)
     st.html(html.finding(finding.win_sentence(of_both["wins"], first, second, judge)))

@@ -260,13 +260,28 @@ def list_openly(person: Viewer, examples: Iterable[int]) -> None:
         st.html(html.quiet(LISTED))
 
 
+@st.cache_data(max_entries=CACHED_LISTS, show_spinner=False)
 def _listed(
-    session: Any, filters: browse.Filters, judge: str, hidden: frozenset[int], only: frozenset[int] | None = None
+    location: str,  # noqa: ARG001 - the key, with the version
+    data_version: Version,  # noqa: ARG001
+    filters: browse.Filters,
+    judge: str,
+    hidden: frozenset[int],
+    only: frozenset[int] | None,
 ) -> pd.DataFrame:
-    examples = browse.examples(session, filters).set_index("example_id")
+    examples: pd.DataFrame = read("fitting", filters).set_index("example_id")
     examples = examples.loc[~examples.index.isin(hidden) & (only is None or examples.index.isin(only or ()))]
-    listed = examples.join(read("beside", judge, hidden))
-    return listed.fillna(dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0))
+    return examples.join(read("beside", judge, hidden)).fillna(
+        dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0)
+    )
+
+
+def listed(
+    filters: browse.Filters, judge: str, hidden: frozenset[int], only: frozenset[int] | None = None
+) -> pd.DataFrame:
+    """The conversations that fit, without hidden ones and of `only` some: those of `browse.examples`, with a judge's scores and what physicians have read."""
+    found: pd.DataFrame = _listed(location(), version(), filters, judge, hidden, only)
+    return found
 
 
 def _beside(session: Any, judge: str, hidden: frozenset[int]) -> pd.DataFrame:
@@ -295,7 +310,7 @@ def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataF
 
 
 READS: dict[str, Callable[..., Any]] = {
-    "listed": _listed,
+    "fitting": browse.examples,
     "beside": _beside,
     "analysis": contents.stated_analysis,
     "n_conflicting": _n_conflicting,

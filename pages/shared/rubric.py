@@ -89,7 +89,7 @@ class Cells:
         if notice := st.session_state.pop("rubric_notice", None):
             st.html(html.notice(notice, kind="warning"))
         self._viewer, self._judge = viewer, judge
-        self._may, self._wide = not why_not, len(response_ids) == 1
+        self._disabled, self._wide = bool(why_not), len(response_ids) == 1
         responses = opened.responses
         self._names = (
             {} if self._wide else dict(zip(responses["response_id"], html.response_names(responses), strict=True))
@@ -109,17 +109,13 @@ class Cells:
         judged.sort(key=lambda row: (row["rater"] != self._judge, row["rater"]))
         own = "reviewer", self._viewer.name, "open"
         mine = next((row for row in given if (row["rater_kind"], row["rater"], row["stage"]) == own), None)
-        others = [row for row in given if row["rater_kind"] == "reviewer" and row["label"]]
-        if self._may:
-            others = [row for row in others if row is not mine]
+        others = [row for row in given if row["rater_kind"] == "reviewer" and row is not mine and row["label"]]
         parts = [f'<div class="or-of">{html.escaped(self._names[response])}</div>'] if self._names else []
         parts += [html.judge_verdict(row["rater"], row["label"], row["explanation"]) for row in judged]
         parts += [read(row) for row in others]
         if not judged:
             parts.insert(len(parts) - len(others), '<div class="or-verdict or-stamp">No judge has labelled this.</div>')
         st.html("".join(parts))
-        if not self._may:  # a control that takes nothing takes as long to draw as one that does
-            return
         if criterion is None and judged:  # who reads levels is another for each format: the one that stands first
             judge, of_judge = judged[0]["rater"], judged[0]["label"]
         else:
@@ -146,12 +142,12 @@ class Cells:
             words = LEVELS if criterion is None else WORDS if self._wide else SHORT
             asked = "Your verdict" if criterion is not None else "The level that you read"
             look: Any = {"required": True, "label_visibility": "collapsed", "wrap": criterion is None}
-            look |= {"key": self._synced(f"label_{key}", stored.label, seen)}
+            look |= {"disabled": self._disabled, "key": self._synced(f"label_{key}", stored.label, seen)}
             label = st.segmented_control(asked, list(words), format_func=words.__getitem__, **look)
             if mine and mine["label"]:
                 saved = html.escaped(common.local_time(mine["created_at"])[11:])
                 st.html(f'<span class="or-stamp">saved {saved}</span>', width="content")
-            if seen is not None and st.button("Undo", key=f"undo_{key}", type="tertiary"):
+            if seen is not None and st.button("Undo", key=f"undo_{key}", type="tertiary", disabled=self._disabled):
                 self._act(lambda: overriding.undo(common.engine(), self._viewer, **item, seen=seen), key, keep=())
                 return
         decision = stored
@@ -174,19 +170,19 @@ class Cells:
                 cause = st.selectbox(
                     "Why it differs", [cause for cause in CAUSES if cause in known or cause is stored.cause], index=None,
                     format_func=lambda value: CAUSES[value], placeholder="Choose a cause",
-                    key=self._synced(f"cause_{key}", stored.cause, seen), width=212,
+                    disabled=self._disabled, key=self._synced(f"cause_{key}", stored.cause, seen), width=212,
                 )  # fmt: skip
                 severity = st.selectbox(
                     "Harm of the error", list(SEVERITIES), index=None, format_func=lambda value: SEVERITIES[value], placeholder="Choose",
-                    key=self._synced(f"severity_{key}", stored.severity, seen), width=128,
+                    disabled=self._disabled, key=self._synced(f"severity_{key}", stored.severity, seen), width=128,
                 )  # fmt: skip
                 decision = replace(decision, cause=cause, severity=severity)
             elif of_judge is not None:
                 wrong_key = self._synced(f"wrong_{key}", stored.right_for_wrong_reason, seen)
-                wrong = st.checkbox("Right label, wrong reasoning", key=wrong_key)
+                wrong = st.checkbox("Right label, wrong reasoning", disabled=self._disabled, key=wrong_key)
                 decision = replace(decision, right_for_wrong_reason=wrong)
             note = st.text_input(
-                "Note", placeholder="Note, saved with Enter",
+                "Note", placeholder="Note, saved with Enter", disabled=self._disabled,
                 key=self._synced(f"note_{key}", stored.note, seen), width="stretch",
             )  # fmt: skip
         return replace(decision, note=(note or "").strip())
