@@ -58,7 +58,7 @@ def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str]
 
 
 def _flips(said: Numbers, example: Numbers, group: Numbers, n_groups: int) -> pd.DataFrame:
-    """`said` is 0 where neither says anything, and else 3 x the earlier + the later judge's label: 0 none, 1 not met, 2 met."""
+    """`said`: 3 x the earlier + the later judge's label; 0 none, 1 not met, 2 met."""
     width = int(example.max(initial=0)) + 1
     inside: Any = slice(None) if (group >= 0).all() else group >= 0
     counts = np.bincount(((group * width + example) * N_SAID + said)[inside], minlength=n_groups * width * N_SAID)

@@ -91,7 +91,7 @@ def anytime_factor(n_units: int) -> float:
     return float(np.sqrt(2 * (seen + 1) / seen * np.log(np.sqrt(seen + 1) / alpha)) / ndtri(1 - alpha / 2))
 
 
-# variance and degrees of freedom by every claim that an interval must not fall below; its own claim is the last. Of several intervals arrays
+# variance and degrees of freedom by every claim that an interval must not fall below, its own the last; or arrays of them
 Widths = tuple[tuple[Any, Any], ...]
 Held = tuple[Claim, Physicians]
 """What an interval is to hold for."""
@@ -99,7 +99,7 @@ Held = tuple[Claim, Physicians]
 
 @dataclass(frozen=True)
 class Fitted:
-    """A value and what it was made of. What follows from these is the same whatever an interval is to hold for, and computed once."""
+    """A value and what it was made of. What follows is computed once, whatever intervals are to hold for."""
 
     population: estimator.Population
     sample: estimator.Sample
@@ -328,7 +328,7 @@ def estimator_inputs(
     entering = rubric_data if enters.all() else rubric_data.where(enters[every.codes])
     responses, of_response = entering.responses, of_every[enters]
     of_responses, items = responses.table, entering.items
-    by_item = of_response[responses.codes].astype(np.int16 if len(names) < np.iinfo(np.int16).max else np.int64)
+    by_item = of_response[responses.codes]
     is_sorted = bool((by_item[1:] >= by_item[:-1]).all())  # as after an import of one model after the other
     order = slice(None) if is_sorted else np.argsort(by_item, kind="stable")
     place_of = np.arange(len(items))
@@ -391,7 +391,10 @@ def _influences(values: Floats, shares: Floats) -> Floats:
 def _sample(
     places_read: Numbers, n_items: int, voted: pd.DataFrame, reads: pd.DataFrame, own: pd.Series | None
 ) -> tuple[estimator.Sample, tuple[str, ...]]:
-    """What was read of a model's items, at these places, and by whom; `own` is by row what the readers said where settled labels take the place of that."""
+    """What was read of a model's items, at these places, and by whom.
+
+    `own`: by row what the readers said, where settled labels take the place of that.
+    """
     read = voted["row"].to_numpy(dtype=np.int64)
     probabilities = voted["inclusion_probability"].to_numpy(dtype=np.float64)
     stands_for = (1 / probabilities).sum() / max(n_items, 1)  # a drawing may be only partly read
@@ -591,7 +594,7 @@ def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class ModelEstimate:
-    """One model, as pairs take it: its estimate by what it is to hold for, without a value (`no_estimate`) where too little was read."""
+    """One model, as pairs take it: its estimate by what it is to hold for; `no_estimate` where too little was read."""
 
     inputs: EstimatorInputs
     by_claim: Mapping[Held, Estimate]
@@ -603,7 +606,7 @@ class ModelEstimate:
 
 
 def paired_differences(models: Sequence[ModelEstimate], claims: Sequence[Held]) -> dict[Held, pd.DataFrame]:
-    """The rows of `corrected_differences` for these models of one evaluation, each alone and all at once, by what they are to hold for."""
+    """The rows of `corrected_differences` for these models of one evaluation, by what they are to hold for."""
     first, second = np.triu_indices(len(models), 1)
     names = np.array([model.inputs.model for model in models], dtype=object)
     pairs = _pairs(models, first, second)
@@ -662,7 +665,8 @@ def _pairs(models: Sequence[ModelEstimate], first: Numbers, second: Numbers) -> 
 def _paired(models: Sequence[ModelEstimate]) -> dict[str, Any]:
     """The first with each of the others, which have all answered the same examples, or with the one other."""
     one, other = models[:2]
-    common, *places = np.intersect1d(one.inputs.example_ids, other.inputs.example_ids, True, return_indices=True)  # noqa: FBT003
+    of_both = one.inputs.example_ids, other.inputs.example_ids
+    common, *places = np.intersect1d(*of_both, assume_unique=True, return_indices=True)
     n = len(common)
     made = [model.made for model in models if model.made is not None]
     if len(made) < len(models) or n < 2:  # noqa: PLR2004 - one example has no spread

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import ColumnElement, Subquery, and_, case, exists, func, select
+from sqlalchemy import ColumnElement, and_, case, exists, func, select
 from sqlmodel import Session, col
 
 from evalcore.errors import refuse
@@ -34,7 +34,7 @@ from evalcore.study.schema import (
     repeat_version,
     version_and_repeat,
 )
-from evalcore.study.tables import TABLES, Assignment, Criterion, Model, Rater, Reading, Response
+from evalcore.study.tables import TABLES, Assignment, Criterion, Model, Rater, Reading
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
 _VALUES = np.array(
@@ -45,6 +45,7 @@ _OF_RESPONSE = (
 )  # fmt: skip
 _OF_CRITERION = ("position", "points", "axis", "level", "cluster")
 _PERSON_BITS = 31
+_SUMS = ("achieved", "possible", "n_judged")
 _OF_EXAMPLE = ("theme", "category", "language")
 
 Column = npt.NDArray[np.float32]
@@ -266,12 +267,6 @@ def _of(table: pd.DataFrame, numbers: Numbers) -> dict[str, pd.Categorical]:
     return {str(name): table[name].iloc[occurring].astype("category").array.take(place[rows]) for name in table}
 
 
-def _n_scored() -> Subquery:
-    criterion = TABLES["criterion"].c
-    n_scored = func.count(criterion.points).label("n_scored")
-    return select(criterion.example_id, n_scored).group_by(criterion.example_id).subquery()
-
-
 def reads(session: Session) -> pd.DataFrame:
     """Physicians' standing verdicts, one a reader, item and stage. Words come as numbers: as texts they would take twice as long."""
     table, rater = (TABLES[name].c for name in ("verdict", "rater"))
@@ -307,31 +302,54 @@ def reads(session: Session) -> pd.DataFrame:
 
 
 def response_sums(session: Session) -> pd.DataFrame:
-    """Points by response and judge, summed in SQL; of several prompts that with the most labels on the response counts, of equals the newest, no repeat."""
-    verdict, points, scored = TABLES["verdict"].c, TABLES["criterion"].c.points, _n_scored()
-    of = verdict.example_id, verdict.response_id, verdict.rater_id
-    statement = (
-        select(
-            *of,
-            func.max(col(Model.name)).label("model"),
-            func.max(col(Rater.name)).label("judge"),
-            func.sum(points).filter(verdict.label == Label.MET).label("achieved"),
-            func.sum(points).filter(points > 0).label("possible"),
-            func.count(points).filter(verdict.label != Label.CANNOT_ASSESS).label("n_judged"),
-            func.max(func.coalesce(col(Response.n_criteria), scored.c.n_scored)).label("n_expected"),
-        )
-        .select_from(TABLES["verdict"])
-        .join(Criterion, col(Criterion.id) == verdict.criterion_id)
-        .join(Rater, col(Rater.id) == verdict.rater_id)
-        .join(Response, col(Response.id) == verdict.response_id)
-        .join(Model, col(Model.id) == col(Response.model_id))
-        .join(scored, scored.c.example_id == verdict.example_id)
-        .where(is_judge(), not_superseded())
-        .group_by(*of)
+    """Points by response and judge; of several prompts that with the most labels on the response counts, of equals the newest, no repeat.
+
+    One row each, by example, response and judge: achieved and possible (points), n_judged (labels with points but for "cannot assess"), n_expected.
+    """
+    criterion, rater, model = (TABLES[name].c for name in ("criterion", "rater", "model"))
+    criteria = frame(session, select(criterion.id, criterion.example_id, criterion.points)).astype({"points": float})
+    judges = frame(session, select(rater.id, rater.name).where(is_judge())).set_index("id")["name"]
+    models = frame(session, select(model.id, model.name)).set_index("id")["name"]
+    found, _ = snapshot.responses(session)
+    n_scored = criteria.groupby("example_id")["points"].count().reindex(found["example_id"]).to_numpy()
+    expected = np.where(found["n_criteria"] < 0, n_scored, found["n_criteria"])
+    points_of, row_of = _values_by_number(criteria["id"], criteria["points"]), _rows_by_number(found["id"])
+    sums: dict[int, npt.NDArray[np.float64]] = {}  # by judge: achieved, possible, labels, and labels of any criterion
+    for part in snapshot.verdicts(session):
+        rows, points, labels = row_of[part["response_id"]], points_of[part["criterion_id"]], _VALUES[part["code"]]
+        has_points = ~np.isnan(points)
+        adds = points * (labels == 1), points.clip(0), ~np.isnan(labels)
+        columns = [*(np.where(has_points, column, 0.0) for column in adds), np.ones(len(rows))]
+        for number in np.flatnonzero(np.bincount(part["rater_id"])).tolist():
+            mine = part["rater_id"] == number
+            if number in judges.index:
+                of = sums.setdefault(number, np.zeros((len(columns), len(found["id"]))))
+                first, last = rows[mine].min(), rows[mine].max() + 1
+                for whole, column in zip(of, columns, strict=True):
+                    whole[first:last] += np.bincount(rows[mine] - first, column[mine], last - first)
+    tables = [pd.DataFrame(columns=["example_id", "response_id", "model", "judge", *_SUMS, "n_expected", "rater_id"])]
+    for number, of in sorted(sums.items()):
+        rows = np.flatnonzero(of[-1])
+        columns_of: dict[str, Any] = {"example_id": found["example_id"][rows], "response_id": found["id"][rows]}
+        columns_of |= {"model": models.loc[found["model_id"][rows]].to_numpy(), "judge": judges[number]}
+        columns_of |= dict(zip(_SUMS, of[:-1, rows], strict=True))
+        tables.append(pd.DataFrame(columns_of | {"n_expected": expected[rows], "rater_id": number}))
+    table = pd.concat(tables[1:] or tables, ignore_index=True)
+    if table["judge"].nunique() < len(sums):  # several prompts of one judge
+        table = table.sort_values(["n_judged", "rater_id"], kind="stable")
+        table = table.drop_duplicates(["response_id", "judge"], keep="last")
+    order = ["example_id", "response_id", "rater_id"]
+    return (
+        table.sort_values(order, ignore_index=True)
+        .drop(columns="rater_id")
+        .astype(dict.fromkeys(("example_id", "response_id", "n_judged"), np.int64))
     )
-    sums = frame(session, statement).sort_values(["n_judged", "rater_id"], kind="stable")
-    sums = sums.drop_duplicates(["response_id", "judge"], keep="last")  # of several prompts of one judge
-    return sums.sort_index().drop(columns="rater_id").reset_index(drop=True)
+
+
+def _values_by_number(numbers: pd.Series, values: pd.Series) -> npt.NDArray[np.float64]:
+    found = np.full(1 + int(numbers.max()) if len(numbers) else 1, np.nan)
+    found[numbers] = values
+    return found
 
 
 def drawings_of(
