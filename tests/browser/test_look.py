@@ -223,7 +223,7 @@ def test_no_page_has_a_serious_fault_of_accessibility_or_scrolls_sideways(page: 
 
 @pytest.mark.slow
 def test_no_screen_of_reading_has_a_serious_fault_or_scrolls_sideways(page: Page, tmp_path: Path, demo_file: Path):
-    """Review blind, asked for a reason, locked; My reads; Adjudicate; assigning; the map of keys."""
+    """Review blind, asked for a reason, locked, beside the judge; My reads; Adjudicate; assigning; the map of keys."""
     found: list[str] = []
     shutil.copyfile(demo_file, tmp_path / "overread.db")
     with running_app(tmp_path) as server:
@@ -234,14 +234,18 @@ def test_no_screen_of_reading_has_a_serious_fault_or_scrolls_sideways(page: Page
             found.extend(looked_at(page, where))
 
         steps.choose_reader(page, server, "Dr. Tomas Vega", path="/review")
-        answers = page.locator(".st-key-answers button")
+        answers = page.locator(".st-key-labels button")
         look("review", page.locator(".or-row"), answers)
         page.keyboard.press("3")
-        look("review, why", steps.button(page, "reason_language"))
+        expect(steps.button(page, "reason_language")).to_be_visible()
+        expect(page.locator(".or-pending")).to_have_count(0)  # pale until it is stored
+        look("review, why")
         page.keyboard.press("1")
+        expect(page.locator(".or-pending")).to_have_count(0)
         page.keyboard.press("Shift+?")
         look("review, keys", page.get_by_role("dialog", name="Keys"))
         page.keyboard.press("Shift+?")
+        expect(page.get_by_role("dialog", name="Keys")).to_have_count(0)
         expect(answers).to_have_count(3)
         while page.locator(".or-open").count():
             n_open = page.locator(".or-open").count()
@@ -250,7 +254,9 @@ def test_no_screen_of_reading_has_a_serious_fault_or_scrolls_sideways(page: Page
         expect(steps.button(page, "submit")).to_be_enabled()
         page.wait_for_timeout(100)
         page.keyboard.press("Control+Enter")
-        look("review, locked", page.locator(".or-compared .or-current"), steps.button(page, "answer_2"))
+        look("review, locked", page.locator(".or-locked"), steps.button(page, "go_on"))
+        page.keyboard.press("Enter")
+        look("review, beside the judge", page.locator(".or-compared .or-current"), steps.button(page, "answer_2"))
         page.keyboard.press("2")
         look("review, cause", steps.button(page, "cause_P"))
         page.goto(server.url + "/my_reads")
