@@ -159,18 +159,21 @@ def test_a_submission_on_a_locked_database_is_pressed_again(small, database_url,
     press(app, "answer_1")
     with held(database_url):
         assert BUSY in press(app, "submit")
-    assert "Response 1 is locked" in press(app, "submit")
+    assert "Show the judge" in press(app, "submit")
     assert BUSY not in words(app)
+    with held(database_url):
+        assert BUSY in press(app, "go_on")
+    assert BUSY not in press(app, "go_on")
     with held(database_url):  # beside the judge
         assert BUSY in press(app, "answer_1")
     press(app, "answer_1")
     press(app, "cause_P")
     with held(database_url):
         assert BUSY in press(app, "severity_7")
-        assert "how bad the judge's error is" in words(app)
+        assert "Severe" in words(app)  # still asked
     assert BUSY not in press(app, "severity_7")
     assert world.rows(
-        small.engine, "SELECT cause, severity FROM verdict WHERE stage <> 'judge' AND cause IS NOT NULL"
+        small.engine, "SELECT cause, severity FROM verdict WHERE stage <> 'judge' AND cause IS NOT NULL ORDER BY id DESC LIMIT 1"
     ) == [(next(iter(Cause)), "mild")]
 
 
