@@ -244,7 +244,7 @@ ADDRESSES: tuple[Visit, ...] = (
     Visit("audit"),
     *(Visit("audit", {"audit_person": name}) for name in (OPEN_EYES, *leaks.PEOPLE_AT_READING)),
     *(Visit("audit", {"audit_act": act}) for act in ("judge overridden", "first read submitted", "file imported")),
-    *(Visit("export", chosen={"export_what": what}) for what in (*export_tables.WHAT, "meta-eval", "inspect", "split")),
+    *(Visit("export", chosen={"export_what": what, "paper": True}) for what in (*export_tables.WHAT, "meta-eval", "inspect", "split")),
     *(
         Visit("export", chosen={"export_what": what, "export_format_3": file_format})
         for what in ("labels", "verdicts")
@@ -262,7 +262,10 @@ BRIEF: tuple[Visit, ...] = (
     Visit("adjudicate", chosen={"adjudicate_view": "faults"}),
     Visit("adjudicate", {"case": "r5"}),
     *(Visit("my_reads", {"read": str(number)}) for number in range(1, N_READINGS + 1)),
-    *(Visit("export", chosen={"export_what": what}) for what in (*export_tables.WHAT, "meta-eval", "inspect", "split")),
+    *(
+        Visit("export", chosen={"export_what": what, "paper": True})
+        for what in (*export_tables.WHAT, "meta-eval", "inspect", "split")
+    ),
 )
 """Every page as it opens, and what is opened from it."""
 FEW: tuple[Visit, ...] = (
@@ -271,7 +274,7 @@ FEW: tuple[Visit, ...] = (
     Visit("browse", {"example": "1"}),
     Visit("adjudicate", {"case": "r5"}),
     Visit("my_reads", {"read": "1"}),
-    *(Visit("export", chosen={"export_what": what}) for what in ("verdicts", "acuity")),
+    *(Visit("export", chosen={"export_what": what, "paper": True}) for what in ("verdicts", "acuity")),
 )
 """Of these as many as the everyday run has time for: where verdicts stand by themselves, as numbers, and as a file."""
 

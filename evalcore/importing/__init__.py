@@ -12,7 +12,7 @@ from evalcore.importing.context import ImportReport, Kind, Options
 from evalcore.importing.files.opening import Opened, recognise
 from evalcore.importing.mapping import OwnNames
 from evalcore.study import snapshot
-from evalcore.study.db import Engine
+from evalcore.study.db import Engine, reading_apart
 from evalcore.study.schema import PROFESSIONAL, ConfidenceMeaning, Viewer
 from evalcore.triage.acts import read_levels
 
@@ -52,6 +52,7 @@ def missing_options(path: Path, *, format_name: str | None = None, options: Opti
     return [word for word in ("model", "judge") if not (getattr(options, word) or getattr(by_name, word))]
 
 
+@reading_apart()
 def import_file(  # noqa: PLR0913 - what a person may say about a file
     engine: Engine,
     path: Path,

@@ -17,6 +17,7 @@ MARKS = frozenset("*_~`#>|-+=[]()<\\:")
 _UNSHOWN = re.compile(
     r"^[ \t>]*(?:[-*+][ \t]+)*(?:\d{1,9}[.)](?=\s|$)|(?:`{3,}|~{3,})[^\n`]*)|&(?:\w+|#\w+);", re.MULTILINE
 )
+_REST_OF_ENTITY = re.compile(r"(?<=&)(?:\w+|#\w+);")
 
 
 class Selected(msgspec.Struct, frozen=True):
@@ -48,6 +49,8 @@ def quotation(response: str, selected: Selected) -> str:
     for text in (*shown, response):
         if place := _place(text, selected):
             start, end = place
+            if rest := _REST_OF_ENTITY.match(response, end):  # the screen shows "&lt;" as one character
+                end = rest.end()
             return f"“{_cut(_common(selected.words, text[start:end]))}” (response, characters {start + 1:,}–{end:,})"
     msg = "These words were not found in the stored response, so nothing was quoted. Switch on Source above the text, and select them there."
     raise NotFound(msg)

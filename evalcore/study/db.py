@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session",
     "before_each_commit", "connect", "fault_of", "hold_writers", "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate",
-    "open_study", "reading", "reading_together", "together", "trail_file", "unkept", "writing",
+    "open_study", "reading", "reading_apart", "reading_together", "together", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -229,8 +229,9 @@ def reading(engine: Engine, *, every_row: bool = False, with_broken: bool = Fals
     whole: dict[str, Any] = {"isolation_level": "REPEATABLE READ"} if is_postgres else {}
     if not every_row:
         whole[showing.SHOWS] = showing.WITHDRAWN if with_broken else showing.HIDDEN
-    reads = None if every_row or with_broken else _together.get(None)
-    if reads is not None and reads.engine is not engine:
+    reads = _together.get()
+    if reads is not None and (every_row or with_broken or reads.engine is not engine):
+        reads.end()  # one connection at a time
         reads = None
     session = reads.session if reads is not None else None
     if session is None:
@@ -263,7 +264,7 @@ class _Together:
             session.close()
 
 
-_together: ContextVar[_Together] = ContextVar("_together")
+_together: ContextVar[_Together | None] = ContextVar("_together", default=None)
 
 
 @contextmanager
@@ -272,7 +273,7 @@ def reading_together() -> Iterator[None]:
 
     To begin and to end one costs as much as several questions, and another connection.
     """
-    if _together.get(None) is not None:
+    if _together.get() is not None:
         yield
         return
     made = _Together()
@@ -284,9 +285,21 @@ def reading_together() -> Iterator[None]:
         made.end()
 
 
+@contextmanager
+def reading_apart() -> Iterator[None]:
+    """Within the block each reading is a transaction of its own again: of what takes long, and holds a connection for something else."""
+    if (reads := _together.get()) is not None:
+        reads.end()
+    token = _together.set(None)
+    try:
+        yield
+    finally:
+        _together.reset(token)
+
+
 def together(engine: Engine) -> Engine:
     """This is the study whose reads go together, where none is yet."""
-    reads = _together.get(None)
+    reads = _together.get()
     if reads is not None and reads.engine is None:
         reads.engine = engine
     return engine
@@ -301,7 +314,7 @@ def writing(
     `Frozen`: the study is frozen. Not asked where `though_frozen`: of who comes in, and of who sees or takes out what (`freezing`).
     `with_broken`: it reads responses that are marked as broken, too.
     """
-    if (reads := _together.get(None)) is not None:
+    if (reads := _together.get()) is not None:
         reads.end()
     ended = False
     shows = showing.WITHDRAWN if with_broken else showing.HIDDEN

@@ -10,7 +10,7 @@ from tests.leaks import BLIND, MODEL, OPEN_EYES, SECRETS
 def test_a_file_that_is_made_after_the_study_was_set_to_blind_leaves_it_out(walker, phases):
     one = walker(phases["waiting"].path)
     one.come(OPEN_EYES)
-    one.see(Visit("export", chosen={"export_what": "verdicts"}))
+    one.see(Visit("export", chosen={"export_what": "verdicts", "paper": True}))
     table, report, *texts, bundle = one.makers()
     assert len(texts) == 3
     for maker in (table, report, bundle):

@@ -67,7 +67,7 @@ def test_other_labels_where_somebody_is_blind_change_no_byte_of_what_they_see(na
 
 @pytest.mark.slow
 def test_other_labels_are_seen_by_whoever_is_not_blind(walker, phases):
-    visits = [Visit("overview"), Visit("judges"), Visit("export")]
+    visits = [Visit("overview"), Visit("judges"), Visit("export", chosen={"paper": True})]
     found = changed(walker, phases["in_hand"], OPEN_EYES, visits, None)
     assert found["judge"] == list(map(str, visits))
     assert found["readers"] == list(map(str, visits))

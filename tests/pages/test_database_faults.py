@@ -173,7 +173,8 @@ def test_a_submission_on_a_locked_database_is_pressed_again(small, database_url,
         assert "Severe" in words(app)  # still asked
     assert BUSY not in press(app, "severity_7")
     assert world.rows(
-        small.engine, "SELECT cause, severity FROM verdict WHERE stage <> 'judge' AND cause IS NOT NULL ORDER BY id DESC LIMIT 1"
+        small.engine,
+        "SELECT cause, severity FROM verdict WHERE stage <> 'judge' AND cause IS NOT NULL ORDER BY id DESC LIMIT 1",
     ) == [(next(iter(Cause)), "mild")]
 
 

@@ -78,7 +78,7 @@ def test_a_lead_finds_the_lines_on_the_study_page_answers_returns_and_closes_the
     app = open_page(location, "study", LEAD, study_tab="Reading")
     found = said(app)
     assert "2 threads wait for an answer; 1 skipped" in found
-    assert "write nothing of a verdict, a judge or a model" in found
+    assert "mention no verdict, judge or model" in found
     assert "Alder-2" not in found.split("Assignments")[0].split("Lines from readers")[-1]
     assert JUDGE not in found.split("Lines from readers")[-1].split("Assign reading")[0]
     press(app, "return")

@@ -146,7 +146,7 @@ def test_the_sentence_says_what_the_server_said(healthy_judge):
     assert failed.sentence == "the server answered 400 Bad Request: the messages are longer than the model's context"
     healthy_judge.told.faults = Faults.alone(Fault.PAGE)
     (failed,) = asked(healthy_judge, question())
-    assert failed.sentence.endswith("that is no JSON")
+    assert failed.sentence.endswith("that is not JSON")
     assert "Your session has ended" in failed.raw
 
 

@@ -127,7 +127,7 @@ def test_numbers_come_by_their_value():
         ("label,meaning\n ,A\n", r"^m\.csv line 2: label: expected 1 to 200 printable characters, got ''"),
         ("label,meaning\na\x00b,A\n", r"^m.csv line 2"),
         ("label,meaning\nSelf care,A\nb,B\nself_care,B\n", r"^m\.csv line 4: label: expected each label once, got 'self_care', which m\.csv line 2 has already$"),
-        ('label,meaning\n"x,A\n', r"^m.csv line \d: no CSV"),
+        ('label,meaning\n"x,A\n', r"^m.csv line \d: not CSV"),
         ("label,meaning\n" + "".join(f"{n},A\n" for n in range(501)), r"m\.csv: expected 1 to 500 rows, got 501"),
         (f"label,meaning\n{'x' * 201},A\n", r"^m\.csv line 2: label: expected 1 to 200 printable characters, got 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'"),
     ],
