@@ -17,6 +17,7 @@ from evalcore.importing import Options, import_file, kept, told_by_name
 from evalcore.importing.formats import FORMATS
 from evalcore.importing.templates import template
 from evalcore.importing.uploads import path_of
+from evalcore.runs.summary import duration
 from evalcore.stats.wording import counted
 from evalcore.study import lookups
 from evalcore.study.acting import prepare_search
@@ -33,7 +34,7 @@ MEANINGS = {
     "its own label is right": ConfidenceMeaning.RIGHT,
 }
 MEANS = "What a judge's confidence is the probability of, if the file has any. For a level of care it can only be that the judge's own label is right."
-EVERY_SECONDS = 5
+EVERY_SECONDS, MEGABYTE, NEARLY_ALL = 5, 1_000_000, 0.9
 
 
 def _importing(viewer: Viewer) -> None:
@@ -140,12 +141,18 @@ def _under_way() -> None:
 
 def _run(upload: UploadedFile, place: int, **options: Any) -> None:
     bar = st.progress(0.0, text="Reading")
-    began = time.monotonic()
+    step, before, began = "Read", 0, time.monotonic()
 
     def progress(done: int) -> None:
-        seconds = time.monotonic() - began
-        rate = done / 1e6 / seconds if seconds else 0.0
-        bar.progress(min(done / size, 1.0), text=f"Read {done / 1e6:.1f} MB, {rate:.1f} MB a second")
+        nonlocal step, before, began
+        if done < before:  # a large file on SQLite is checked first, then written
+            step, began = "Written" if before > NEARLY_ALL * size else step, time.monotonic()
+        before, seconds = done, time.monotonic() - began
+        is_known = MEGABYTE < done < size  # a packed file holds more than its size
+        left = f", about {duration(seconds * (size - done) / done)} left" if is_known else ""
+        bar.progress(
+            min(done / size, 1.0), text=f"{step} {done / MEGABYTE:,.1f} of {max(size, done) / MEGABYTE:,.1f} MB{left}"
+        )
 
     with _on_disk(upload) as path:
         size = max(path.stat().st_size, 1)

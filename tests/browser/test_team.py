@@ -73,7 +73,9 @@ def works(page: Page, key: str, place: int, words: str) -> None:
             page.wait_for_timeout(200)  # its key is bound a frame after it is drawn
             page.keyboard.press(key)
             expect(row.locator(".or-mark")).to_contain_text(words, timeout=4_000)
-            expect(row).not_to_have_class(re.compile("or-pending"), timeout=8_000)  # drawn at once, pale until it is stored
+            expect(row).not_to_have_class(
+                re.compile("or-pending"), timeout=8_000
+            )  # drawn at once, pale until it is stored
         except AssertionError:
             continue
         return
