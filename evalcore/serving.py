@@ -361,6 +361,7 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
     starlette_server._bind_socket = without_delay  # noqa: SLF001 - the same
     sys.setswitchinterval(SWITCH_SECONDS)
     _forget_uploads()
+    uploads.forget_of_the_dead()
     _keep_theme()
     PagesManager.uses_pages_directory = False
     index = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")

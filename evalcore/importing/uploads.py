@@ -8,6 +8,7 @@ import os
 import tempfile
 import threading
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,6 +26,8 @@ LITTLE_BYTES = 4 << 20
 """What is no larger is passed on as it is: a plan, a table of labels."""
 _OF_FORM = 10_000  # what a browser writes around the file
 STANDS_FOR = b"This file is on the disk of the server. Only Import takes files of more than 4 MB."
+
+_PREFIX = "overread-upload-"  # then the number of the process
 
 _kept: dict[str, dict[str, Path]] = defaultdict(dict)
 """By Streamlit's session, the files on the disk by Streamlit's number of each."""
@@ -44,6 +47,25 @@ def forget(session_id: str, file_id: str | None = None) -> None:
         gone = list(files.values()) if file_id is None else [path for path in [files.pop(file_id, None)] if path]
     for path in gone:
         path.unlink(missing_ok=True)
+
+
+def forget_of_the_dead() -> None:
+    """Remove what a server that was killed has left: of processes that are no more."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        number = path.name.removeprefix(_PREFIX).partition("-")[0]
+        if number.isdigit() and not _is_alive(int(number)):
+            with suppress(OSError):  # another user's, or gone meanwhile
+                path.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # another user's
+        return True
+    return True
 
 
 class ToDisk:
@@ -76,7 +98,7 @@ class ToDisk:
         if n_bytes <= LITTLE_BYTES:
             await self._app(scope, _again(first), send)
             return
-        number, name = tempfile.mkstemp(prefix="overread-upload-")
+        number, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-")
         path, was_taken = Path(name), False
         try:
             with os.fdopen(number, "wb") as file:

@@ -1,6 +1,9 @@
 """A large upload goes to the disk as it comes, and is gone once its tab has ended."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import tempfile
 import tomllib
 from pathlib import Path
@@ -124,3 +127,17 @@ def test_an_upload_goes_when_it_is_taken_out_of_the_widget_or_its_tab_ends():
     manager = streamlit.runtime.memory_uploaded_file_manager.MemoryUploadedFileManager("/x")
     manager.remove_session_files("tab")
     assert [uploads.path_of(number) is None for number in "123"] == [True, True, False]
+
+
+def test_what_a_killed_server_has_left_is_removed_and_what_a_live_one_holds_is_not(folder):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left, held, other = (
+        folder / name for name in (f"overread-upload-{ended.pid}-a", f"overread-upload-{os.getpid()}-b", "notes.txt")
+    )
+    for path in (left, held, other):
+        path.write_text("x")
+    uploads.forget_of_the_dead()
+    assert sorted(folder.iterdir()) == sorted([held, other])
+    held.unlink()
+    other.unlink()
