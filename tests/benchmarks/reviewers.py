@@ -35,6 +35,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+import psutil  # noqa: E402 - with the others
 from sqlalchemy import Engine, make_url, text  # noqa: E402 - found beside this file, installed or not
 
 from evalcore.importing import import_file  # noqa: E402
@@ -303,12 +304,16 @@ def main() -> None:
                 place = folder / f"process {number}"
                 place.mkdir()
                 urls.append(running.enter_context(running_app(place, environment=environment)).url)
+            idle = megabytes()
             reviewers = asyncio.run(worked(urls, cookies, given.seconds, given.pause))
+            held = megabytes()
         used, took = cpu() - before, time.perf_counter() - start
         n_presses = sum(len(times) for reviewer in reviewers for times in reviewer.times.values())
         print(
             f"{n_presses:,} presses, {n_presses / given.seconds:.1f} a second; the server used {used / took:.2f} of a core"
         )
+        per_session = (held - idle) / given.reviewers
+        print(f"memory of the server: {idle:,.0f} MB idle, {held:,.0f} MB at the end, {per_session:.1f} MB a session")
         found = faults(engine, {one.name: one.reads for one in reviewers}, n_readers=READERS_EACH)
         engine.dispose()
         report(reviewers, floor, found)
@@ -318,6 +323,12 @@ def cpu() -> float:
     """Seconds of processor time of the processes that this one has started and that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def megabytes() -> float:
+    """Resident memory of the servers that this process has started."""
+    children = psutil.Process().children(recursive=True)
+    return sum(child.memory_info().rss for child in children if "evalcore" in " ".join(child.cmdline())) / 2**20
 
 
 if __name__ == "__main__":
