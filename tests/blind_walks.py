@@ -179,7 +179,7 @@ def as_words(content: bytes) -> bytes:
         return re.sub(rb'"audit_hash": "\w+"', b"", words)  # holds the time of the newest event
     if content[:4] == b"PAR1":
         return pd.read_parquet(io.BytesIO(content)).to_csv().encode()
-    return re.sub(rb"Last hash of the audit trail: \w+", b"", content)
+    return re.sub(rb"Last hash of the audit trail: \w+|Made on [\d-]+ [\d:]+ UTC", b"", content)
 
 
 def _steady(message: ForwardMsg) -> bytes:

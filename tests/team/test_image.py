@@ -12,17 +12,7 @@ import pytest
 from tests.browser.server import free_port
 
 ROOT = Path(__file__).parents[2]
-CONTEXT = (
-    "app.py",
-    "data",
-    "evalcore",
-    "LICENSE",
-    "pages",
-    "pyproject.toml",
-    "README.md",
-    "requirements.lock",
-    ".streamlit",
-)
+CONTEXT = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE)
 """As .dockerignore lets through."""
 FROM_HERE = ("/etc/pip.conf", "/root/.config/pip/pip.conf", "/etc/resolv.conf")
 CERTIFICATES = ("PIP_CERT", "SSL_CERT_FILE")
@@ -60,7 +50,7 @@ def bare(tmp_path: Path) -> Path:
 def test_the_steps_of_the_image_make_a_server_that_is_not_root_and_writes_to_its_volume_alone(bare: Path):
     inside = {name: os.environ[name] for name in CERTIFICATES if name in os.environ}
     for name in (*FROM_HERE, *inside.values()):
-        if Path(name).exists() and not (bare / name[1:]).exists():
+        if Path(name).is_file() and (name in inside.values() or not (bare / name[1:]).exists()):
             (bare / name[1:]).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(name, bare / name[1:])
     for name in CONTEXT:
