@@ -306,27 +306,6 @@ def _forget_uploads() -> None:
 
 
 @cache
-def _keep_theme() -> None:
-    """Streamlit looks up the 200 options of the theme for every run, a quarter of the work of a press; they stay as they are while it runs."""
-    from streamlit.proto.NewSession_pb2 import CustomThemeConfig
-    from streamlit.runtime import app_session
-
-    write = app_session._populate_theme_msg  # noqa: SLF001 - there is no setting for it
-
-    @cache
-    def written(section: str) -> CustomThemeConfig:
-        theme = CustomThemeConfig()
-        write(theme, section)
-        return theme
-
-    def from_kept(msg: CustomThemeConfig, section: str = "theme") -> None:
-        if written(section).ListFields():  # else the part stays unset
-            msg.MergeFrom(written(section))
-
-    app_session._populate_theme_msg = from_kept  # noqa: SLF001 - the same
-
-
-@cache
 def _engine_at(location: str) -> Engine:
     return opened(location, wait_seconds=PRESS_SECONDS)
 
@@ -362,7 +341,6 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
     sys.setswitchinterval(SWITCH_SECONDS)
     _forget_uploads()
     uploads.forget_of_the_dead()
-    _keep_theme()
     PagesManager.uses_pages_directory = False
     index = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     if signing_in is None:

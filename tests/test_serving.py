@@ -367,30 +367,3 @@ def test_what_the_server_accepts_sends_small_answers_at_once():
                 assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     finally:
         starlette_server._bind_socket = plain
-
-
-THEME = """
-from streamlit import config
-from streamlit.proto.NewSession_pb2 import NewSession
-from streamlit.runtime import app_session
-from evalcore import serving
-
-def drawn():
-    theme = NewSession().custom_theme
-    parts = {"theme": theme, "theme.light": theme.light, "theme.dark": theme.dark, "theme.dark.sidebar": theme.dark.sidebar}
-    for section, part in parts.items():
-        app_session._populate_theme_msg(part, section)
-    return theme.SerializeToString(deterministic=True)
-
-config.get_config_options(force_reparse=True, options_from_flags={})
-before = drawn()
-serving._keep_theme()
-print(len(before) > 100 and drawn() == before == drawn())
-"""
-
-
-def test_the_theme_that_is_kept_is_the_one_that_streamlit_would_send():
-    asked = subprocess.run(
-        [sys.executable, "-c", THEME], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
-    )
-    assert asked.stdout.split() == ["True"]

@@ -89,7 +89,7 @@ class GradedRows(RowWriter):
                     self._examples.add_row(row.example, row.line)
             joined: list[Joined] = []
             for record in records:
-                try:
+                try:  # as `Faults.caught`, which costs as much as the rest of a row of a long table
                     if (found := self._find_example(record)) is not None:
                         joined.append(found)
                 except RowFault as fault:

@@ -412,9 +412,6 @@ def submit(
             differs = any(key in judged and judged[key].label != drafts[key].label for key in keys)
             reading.state = ReadingState.REVEALED if differs else ReadingState.DONE
         reading.locked_at, reading.judge, reading.knows_model = at, judge, knows_model
-        reading.done_at = (
-            at if reading.state == ReadingState.DONE else None
-        )  # nothing is left to write behind the event
         said = {"knows_model": True} if knows_model else {}
         store.add_verdicts(session, verdicts, actor=person.name, action="first read submitted", **said)
         return ReadingState(reading.state)
