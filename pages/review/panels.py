@@ -127,6 +127,7 @@ class ListPanel(ItemPanel):
         """The list, and below it the keys. What moves or answers runs before what shows where the reader is."""
         self._keep_note()
         self._replay()
+        self._hear()
         with st.container(key="rows"):
             above, answers_place, below = st.container(), st.container(key="answers"), st.container()
         with st.container(key="bar"):
@@ -141,13 +142,7 @@ class ListPanel(ItemPanel):
                 self._note()
             self._last_row()
         status = f"{self.said}Item {self.at + 1} of {len(self.keys)} is in hand."
-        heard = keys.listen(self.panel, self.ask, status, self._answering(), absent=self._absent)
-        if heard.quoted is not None:
-            self._quote(heard.quoted, self.at if heard.row is None else heard.row)
-            common.draw_anew()
-        elif heard.row is not None and heard.row != self.at:
-            self.go(heard.row)
-            common.draw_anew()
+        keys.listen(self.panel, self.ask, status, self._answering(), absent=self._absent)
         if asks_anew:  # that failed: only now, since a field that is not drawn in a run loses what is typed in it
             common.draw_anew()
 
@@ -158,6 +153,13 @@ class ListPanel(ItemPanel):
 
     def _replay(self) -> None:
         """What was pressed since the last run and is drawn already, where the browser may draw it."""
+
+    def _hear(self) -> None:
+        heard = keys.heard()
+        if heard.quoted is not None:
+            self._quote(heard.quoted, self.at if heard.row is None else heard.row)
+        elif heard.row is not None and heard.row != self.at:
+            self.go(heard.row)
 
     def _answering(self) -> Mapping[str, Any] | None:
         """What the browser needs for that; None: it may draw nothing."""
@@ -191,11 +193,12 @@ class ListPanel(ItemPanel):
         if self.guideline and keys.press(Press.GUIDELINE, "Guideline", "guideline"):
             st.session_state["guideline_open"] = not st.session_state.get("guideline_open", False)
 
-    # ---- the note: one field for all items, since the browser takes long to make a new one
+    # ---- the note: one field for all items, since the browser takes long to make a new one; but a new one once something is quoted, since the next press may
+    # still bring what stood in the field before
 
     @property
     def _field(self) -> str:
-        return f"note_{self.number}_{self.panel.name}"
+        return f"note_{self.number}_{self.panel.name}_{st.session_state.get('n_quoted', 0)}"
 
     def _keep_note(self) -> None:
         drawn = st.session_state.get(f"{self._field}_drawn")
@@ -224,6 +227,7 @@ class ListPanel(ItemPanel):
         note = self._stored_note()
         if note is not None:
             self._save_note(with_quotation(note, said))
+            st.session_state["n_quoted"] = st.session_state.get("n_quoted", 0) + 1
         self.go(in_hand)
 
 

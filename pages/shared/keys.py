@@ -299,8 +299,16 @@ def listen(
     """Hear what no button can: the map, the note, arrows, letters of levels, clicks on rows, what is selected in the response; answers, where they are told."""
     written = [[key.written or key.press, key.does] for key in keys_of(panel, ask, absent)]
     data = {"keys": written, "status": status, "answering": answering}
-    heard = _component(key="keys", data=data, on_heard_change=lambda: None, on_pressed_change=lambda: None).heard
+    return _heard(_component(key="keys", data=data, on_heard_change=lambda: None, on_pressed_change=lambda: None).heard)
+
+
+def heard() -> Heard:
+    """The same, before anything is drawn: where the next press breaks a run off while it draws, nothing that was heard is lost."""
+    return _heard(dict(st.session_state.get("keys") or {}).get("heard"))
+
+
+def _heard(said: Any) -> Heard:
     try:
-        return msgspec.convert(heard or {}, Heard, strict=False)
+        return msgspec.convert(said or {}, Heard, strict=False)
     except msgspec.ValidationError:  # no browser of ours
         return Heard()
