@@ -29,6 +29,7 @@ BESIDE = (
     "{0}.before-migration-*",
     ".{0}.importing",
     ".{0}.import-*",
+    ".{0}.line",
     ".{0}.*.unfinished*",
 )
 """What lies beside the file of a study, by its name: SQLite's own, copies from before a migration, and what an import or a backup was at."""
