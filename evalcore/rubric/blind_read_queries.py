@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sqlalchemy import ColumnElement, Select, Subquery, and_, case, exists, func, or_, select
 from sqlmodel import Session
@@ -12,8 +13,8 @@ from evalcore.reading.queries import shown_judges
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.data import RubricData, is_drawn
 from evalcore.rubric.drawings import over_all
-from evalcore.study import contents
-from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
+from evalcore.study import contents, snapshot
+from evalcore.study.frames import ITEM_BASE, frame, is_read, not_superseded
 from evalcore.study.schema import Ask, RaterKind, ReadingState, Stage
 from evalcore.study.tables import TABLES, alias
 
@@ -40,6 +41,11 @@ def blind_reads(
         (of the criteria that were drawn for one; NaN where there was no such drawing, or it is not done). A read made in Review is revealed once it is locked
         (with such a drawing: done), an imported one where its reader has any `revised` verdict on the response, by the judge that the rules show today.
     """
+    return beside_judges(session, blind_firsts(session, known=known), judge)
+
+
+def blind_firsts(session: Session, *, known: Callable[[], RubricData] | None = None) -> pd.DataFrame:
+    """The reads of `blind_reads` by themselves, one row each, for `beside_judges`; which judge was shown stands in shown_judge."""
     verdict, rater = TABLES["verdict"], TABLES["rater"]
     conditions: list[ColumnElement[bool]] = [
         *_at_stage(verdict, Stage.FIRST),
@@ -54,24 +60,46 @@ def blind_reads(
         rater, rater.c.id == verdict.c.rater_id
     )
     firsts = of_reviewers.where(*conditions).subquery("firsts")
-    # few beside the judges' verdicts, so everything else is looked up from them
-    order = ["verdict_id", "judge", "judged_by"]
-    reads = frame(session, _beside(firsts, judge)).sort_values(order, na_position="first")
-    reads = reads.drop_duplicates(["verdict_id", "judge"], keep="last").drop(columns="judged_by")  # the newest prompt
-    shown = frame(session, select(shown_judges(select(firsts.c.response_id), contents.rules(session).judge)))
+    reads = frame(session, _with_outcome(firsts)).sort_values("verdict_id", kind="stable")
+    reads = reads.drop_duplicates("verdict_id", keep="last", ignore_index=True)
     reads["item_id"] = reads["response_id"] * ITEM_BASE + reads["criterion_id"]
-    today = reads["response_id"].map(shown.set_index("response_id")["judge"])
-    is_shown = reads.pop("shown_judge").astype(object).fillna(today).eq(reads["judge"])
     drawn = is_drawn(reads)
     reads["inclusion_probability"] = reads["inclusion_probability"].astype(float).where(drawn)
     if drawn.any():
         known = known or partial(rubric_queries.judged, session)
         drawings = rubric_queries.drawings_of(session, reads, drawn, known=known)
         reads["inclusion_probability"] = over_all(drawings, reads, drawn)
-    for name in ("revealed", "decided"):
-        reads[name] = reads[name].astype(bool) & is_shown
-    types: dict[str, Any] = {"points": float, "control_share": float, **dict.fromkeys(WORDS, "str")}
-    return reads.drop(columns="person_id").astype(types).reset_index(drop=True)
+    reads = reads.astype({"revealed": bool, "decided": bool})
+    reads["shown_judge"] = _shown(session, reads, firsts)
+    words = dict.fromkeys((name for name in WORDS if not name.startswith("judge")), "str")
+    return reads.drop(columns="person_id").astype({"points": float, "control_share": float, **words})
+
+
+def _shown(session: Session, reads: pd.DataFrame, firsts: Subquery) -> "pd.Series[Any]":
+    """Which judge was shown to the reader, or, where a file brought what was said after it, is shown by the rules of today."""
+    shown = reads["shown_judge"].astype(object)
+    if (shown.isna() & (reads["revealed"] | reads["decided"])).any():  # else nobody asks, and to find out takes long
+        statement = select(shown_judges(select(firsts.c.response_id), contents.rules(session).judge))
+        shown = shown.fillna(reads["response_id"].map(frame(session, statement).set_index("response_id")["judge"]))
+    return shown
+
+
+def beside_judges(session: Session, firsts: pd.DataFrame, judge: str | None = None) -> pd.DataFrame:
+    """What `blind_firsts` gave beside the labels of one judge, or of each: the table of `blind_reads`."""
+    said = snapshot.labels_of_judges(session, firsts["item_id"].to_numpy(dtype=np.int64))
+    parts = [
+        firsts.assign(
+            judge=name,
+            judge_label=labels,
+            revealed=firsts["revealed"] & firsts["shown_judge"].eq(name),
+            decided=firsts["decided"] & firsts["shown_judge"].eq(name),
+        )
+        for name, labels in said.items()
+        if judge in (None, name)
+    ]
+    reads = pd.concat(parts or [firsts.iloc[:0].assign(judge="", judge_label="")]).drop(columns="shown_judge")
+    reads = reads.sort_values("verdict_id", kind="stable", ignore_index=True)
+    return reads.astype({"judge": "str", "judge_label": "str"})
 
 
 def second_looks(session: Session) -> "pd.Series[str]":
@@ -85,9 +113,9 @@ def _at_stage(verdict: Any, stage: Stage) -> list[ColumnElement[bool]]:
     return [is_read(verdict.c), verdict.c.stage == stage]
 
 
-def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
-    judged, revised, said = (alias("verdict", name) for name in ("judged", "revised", "said"))
-    rater, criterion, example = alias("rater", "judge"), TABLES["criterion"], TABLES["example"]
+def _with_outcome(firsts: Subquery) -> Select[Any]:
+    revised, said = (alias("verdict", name) for name in ("revised", "said"))
+    criterion, example = TABLES["criterion"], TABLES["example"]
     readings, looks = _readings(), _looks()
     is_revision = *_at_stage(said, Stage.REVISED), said.c.criterion_id.is_not(None), said.c.label.is_not(None)
     of_revisers = select(said.c.response_id, said.c.rater_id).where(*is_revision, not_superseded(said))
@@ -96,30 +124,20 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
     def same(table: Any, names: list[str]) -> ColumnElement[bool]:
         return and_(*(table.c[name] == firsts.c[name] for name in names))
 
-    def of_item(verdict: Any, *by: ColumnElement[bool]) -> ColumnElement[bool]:
-        """Standing labels on the item of a first read."""
-        return and_(*by, same(verdict, LOOK[:2]), verdict.c.label.is_not(None), not_superseded(verdict))
-
-    by_judge = judged.c.rater_id == rater.c.id, judged.c.stage == Stage.JUDGE
-    by_reader = revised.c.rater_id == firsts.c.rater_id, revised.c.stage == Stage.REVISED
+    is_revised = revised.c.stage == Stage.REVISED, revised.c.label.is_not(None), not_superseded(revised)
     is_locked, has_revised = readings.c.state.is_not(None), revisers.c.rater_id.is_not(None)
     is_shown = or_(and_(is_locked, readings.c.is_waiting == 0), has_revised & readings.c.state.is_(None))
     is_done = case((readings.c.state == ReadingState.DONE, 1), else_=0)
     joined = (
-        firsts.join(rater, and_(is_judge(rater.c), *([rater.c.name == judge] if judge is not None else [])))
-        .join(criterion, criterion.c.id == firsts.c.criterion_id)
+        firsts.join(criterion, criterion.c.id == firsts.c.criterion_id)
         .join(example, example.c.id == firsts.c.example_id)
-        .outerjoin(judged, of_item(judged, *by_judge))
-        .outerjoin(revised, of_item(revised, *by_reader))
+        .outerjoin(revised, and_(same(revised, LOOK), *is_revised))
         .outerjoin(readings, same(readings, ["response_id", "person_id"]))
         .outerjoin(looks, same(looks, LOOK))
         .outerjoin(revisers, same(revisers, ["response_id", "rater_id"]))
     )
     return select(
         *(firsts.c[name] for name in _READ),
-        rater.c.name.label("judge"),
-        judged.c.label.label("judge_label"),
-        judged.c.rater_id.label("judged_by"),
         *(criterion.c[name] for name in ("points", "axis", "level", "cluster")),
         example.c.theme,
         revised.c.label.label("revised_label"),

@@ -107,8 +107,16 @@ def _score_axis(figure: go.Figure, title: str = SCORE, tickformat: str = ".2f", 
 
 
 def _numbered_rows(figure: go.Figure, names: Sequence[str], *, size: int) -> None:
-    for place in range(1, len(names)):
-        figure.add_hline(y=place - 0.5, line={"color": FAINT, "width": 1})
+    across: dict[str, Any] = {
+        "type": "line",
+        "xref": "x domain",
+        "x0": 0,
+        "x1": 1,
+        "yref": "y",
+        "line": {"color": FAINT, "width": 1},
+    }
+    lines = [across | {"y0": place - 0.5, "y1": place - 0.5} for place in range(1, len(names))]
+    figure.update_layout(shapes=lines)  # one by one they take as long as all marks
     figure.update_yaxes(tickvals=list(range(len(names))), ticktext=[html.escape(name) for name in names])
     figure.update_yaxes(range=[len(names) - 0.5, -0.5], showgrid=False, zeroline=False, automargin=True)
     figure.update_yaxes(tickfont={"size": size, "color": INK})

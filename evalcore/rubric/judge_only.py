@@ -6,7 +6,6 @@ import msgspec
 import numpy as np
 import pandas as pd
 from scipy.special import comb, stdtrit
-from scipy.stats import false_discovery_control
 
 from evalcore.rubric.scores import SMALL
 from evalcore.stats import pair_tests
@@ -60,7 +59,7 @@ def differences(
             "high": np.where(unseen, np.nan, high),
             "p": p,
             "p_holm": pair_tests.adjusted(p, pair_tests.holm),
-            "p_bh": pair_tests.adjusted(p, false_discovery_control),
+            "p_bh": pair_tests.adjusted(p, pair_tests.benjamini_hochberg),
             "p_max_t": p_max_t,
             "small": n_examples < SMALL,
         }

@@ -34,8 +34,15 @@ def frame(session: Session, statement: Select[Any] | TextualSelect, columns: lis
     import pandas as pd  # noqa: PLC0415 - acts and many commands need no table
 
     result = session.connection().execute(statement)
-    rows = [tuple(row) for rows in result.partitions(10_000) for row in rows]  # row by row takes twice as long
-    return pd.DataFrame.from_records(rows, columns=columns or list(result.keys()))
+    names = columns or list(result.keys())
+    cells: list[list[Any]] = [
+        [] for _ in names
+    ]  # a million rows as tuples would be looked through for garbage again and again
+    for rows in result.partitions(10_000):
+        for column, part in zip(cells, zip(*rows, strict=True), strict=True):
+            column.extend(part)
+    table = pd.DataFrame(dict(enumerate(cells)), dtype=object).infer_objects()
+    return table.set_axis(names, axis="columns")
 
 
 def numbers(session: Session, statement: Select[Any], parameters: Mapping[str, Any] | None = None) -> frozenset[int]:

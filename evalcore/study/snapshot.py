@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -28,13 +29,14 @@ from sqlmodel import Session
 from evalcore.settings import settings
 from evalcore.study.corrections import showing
 from evalcore.study.db import WRITERS_LOCK, DBAPIError, reading
-from evalcore.study.frames import numbers, replaced
+from evalcore.study.frames import ITEM_BASE, is_judge, numbers, replaced
 from evalcore.study.schema import Acuity, Label, Stage
-from evalcore.study.tables import STORED
+from evalcore.study.tables import STORED, TABLES
 
 Columns = dict[str, npt.NDArray[Any]]
 SAID: tuple[str, ...] = (*Label, *Acuity)
 """The labels by their code."""
+_OF_ITEM = ("response_id", "criterion_id", "rater_id", "code")
 WORTH = 20_000
 """Rows that are worth a file; fewer are read from the database in a moment."""
 _FORMAT = 1
@@ -94,6 +96,42 @@ def verdicts(session: Session) -> Iterator[Columns]:
     In parts, by number of the verdict: response_id, criterion_id, rater_id, code (of `SAID`).
     """
     return _said(session, "verdict")
+
+
+def labels_of_judges(session: Session, item_ids: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
+    """By judge, by name: its standing label on each of these items, of several prompts the newest one's; None: none."""
+    wanted, place = np.unique(item_ids, return_inverse=True)
+    is_wanted = np.zeros(2 + int(wanted[-1] // ITEM_BASE if len(wanted) else 0), dtype=bool)
+    is_wanted[wanted // ITEM_BASE] = True
+    rater = TABLES["rater"].c
+    judges = session.connection().execute(select(rater.id, rater.name).where(is_judge()).order_by(rater.id))
+    name_of = {int(number): str(name) for number, name in judges}
+    said: dict[int, npt.NDArray[np.int8]] = {}
+    for part in verdicts(session) if len(wanted) else ():
+        near = np.flatnonzero(is_wanted.take(part["response_id"], mode="clip"))
+        responses, criteria, raters, codes = (part[name][near] for name in _OF_ITEM)
+        items = responses.astype(np.int64) * ITEM_BASE + criteria
+        at = np.searchsorted(wanted, items).clip(max=len(wanted) - 1)
+        found = wanted[at] == items
+        for number in np.unique(raters[found]).tolist():
+            mine = found & (raters == number)
+            said.setdefault(number, np.full(len(wanted), -1, dtype=np.int8))[at[mine]] = codes[mine]
+    of_name = {name: np.full(len(wanted), -1, dtype=np.int8) for name in sorted(name_of.values())}
+    for number, name in name_of.items():
+        if number in said:
+            of_name[name] = np.where(said[number] >= 0, said[number], of_name[name])
+    words = np.array([*SAID, None], dtype=object)
+    return {name: words[codes[place]] for name, codes in of_name.items()}
+
+
+def n_labels(session: Session) -> tuple[Counter[int], Counter[int]]:
+    """How many of `verdicts`, and how many of `levels`, are of each rater, by number."""
+    told = Counter[int](), Counter[int]()
+    for counts, kind in zip(told, ("verdict", "level"), strict=True):
+        for part in _said(session, kind):
+            n_of = np.bincount(part["rater_id"])
+            counts.update({number: int(n_of[number]) for number in np.flatnonzero(n_of).tolist()})
+    return told
 
 
 def levels(session: Session) -> Iterator[Columns]:

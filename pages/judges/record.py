@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from evalcore.judges import anchoring as shift, record as metric
 from evalcore.judges.figures import record_forest, shift as shift_figure
 from evalcore.study.policies import allows, check_can_see_audit, visible_verdicts
-from evalcore.study.schema import RaterKind, Viewer
+from evalcore.study.schema import Viewer
 from pages.shared import common, glossary, html, judges_choice, page_cache, routes, tables, theme
 
 TITLE = "Record of the judge"
@@ -51,8 +51,7 @@ def measured(viewer: Viewer, judge: str, which: metric.Reads | None = None) -> M
     """What the reads say of a judge that the viewer may see; of conversations that wait not even their own, since a read beside the label tells the label."""
 
     def seen() -> pd.DataFrame:
-        reads = common.read("blind_reads", judge).assign(rater_kind=RaterKind.REVIEWER)
-        return visible_verdicts(reads, None, common.blind(viewer))
+        return visible_verdicts(common.blind_reads(judge), None, common.blind(viewer))
 
     return page_cache.computed(_measured, viewer, seen, which, about=judge)
 

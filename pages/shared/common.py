@@ -28,7 +28,7 @@ from evalcore.reading.adjudication import to_settle
 from evalcore.reading.read_queries import examples_of, level_readers, read_marks
 from evalcore.reading.reference import overridden_items, own_items
 from evalcore.rubric import composition_queries, queries as rubric_queries
-from evalcore.rubric.blind_read_queries import blind_reads
+from evalcore.rubric.blind_read_queries import beside_judges, blind_firsts
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums
 from evalcore.runs import queries as run_queries
@@ -214,8 +214,17 @@ def judged_labels() -> RubricData:
     return _judged(location(), judged_version())
 
 
-def _blind_reads(session: Any, judge: str) -> pd.DataFrame:
-    return blind_reads(session, judge, known=judged_labels)
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _blind_firsts(location: str, data_version: Version) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
+    with reading(_engine_at(location)) as session:
+        return blind_firsts(session, known=judged_labels)
+
+
+def blind_reads(judge: str) -> pd.DataFrame:
+    """Physicians' blind first reads beside the labels of this judge."""
+    firsts = _blind_firsts(location(), version())
+    with reading(engine()) as session:
+        return beside_judges(session, firsts, judge).assign(rater_kind=RaterKind.REVIEWER)
 
 
 def rubric_data(person: Viewer) -> RubricData:
@@ -329,7 +338,6 @@ READS: dict[str, Callable[..., Any]] = {
     "composition": composition_queries.load,
     "subset_sizes": composition_queries.subset_sizes,
     "matching": browse.matching_items,
-    "blind_reads": _blind_reads,
     "run_datasets": run_queries.datasets,
     "n_cut_off": run_queries.n_cut_off,
     "to_settle": to_settle,
@@ -338,9 +346,8 @@ READS: dict[str, Callable[..., Any]] = {
 
 
 @st.cache_resource(max_entries=8, ttl=LATELY_SECONDS, show_spinner=False)
-def _lately(location: str, judge: str) -> pd.DataFrame:
-    with reading(_engine_at(location)) as session:
-        return _blind_reads(session, judge).assign(rater_kind=RaterKind.REVIEWER)
+def _lately(location: str, judge: str) -> pd.DataFrame:  # noqa: ARG001 - the key
+    return blind_reads(judge)
 
 
 def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.DataFrame:

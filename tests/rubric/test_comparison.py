@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 
 from evalcore.rubric.benchmark import CITATION, published_scores
 from evalcore.rubric.judge_only import differences, judge_only_warning
-from evalcore.stats.pair_tests import holm
+from evalcore.stats.pair_tests import benjamini_hochberg, holm
 
 
 def chance(number=20261120):
@@ -164,6 +164,7 @@ def test_holm_multiplies_the_smallest_chance_by_the_number_of_pairs():
 def test_adjusted_chances_are_those_of_statsmodels(number):
     p = chance(number).choice([0.0, 0.001, 0.01, 0.02, 0.04, 0.3, 0.5, 1.0], 10)
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
+    assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1], abs=1e-12)
 
 
 def test_the_largest_of_pairs_that_are_one_and_the_same_is_that_one():

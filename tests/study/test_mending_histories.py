@@ -131,9 +131,10 @@ class History:
             self.is_frozen = False
 
     def _break(self, prompt_id: str) -> None:
-        """Mark model-a's answer as broken, as long as the example itself came with another file."""
+        """Mark model-a's answer as broken, as long as the example itself came with another file; not both: a model of which all is broken stays in the lists."""
         if (
-            ("import", "examples.jsonl") in self.kept
+            not self.broken - {prompt_id}
+            and ("import", "examples.jsonl") in self.kept
             and "examples.jsonl" not in self.gone
             and (found := self._response(prompt_id))
         ):
