@@ -414,19 +414,11 @@ def orders(
     return figure
 
 
-_NODE_PIXELS, _FLOW_PIXELS, _LEAST_PIXELS = 44, 40, 300
-COLUMNS = (0.0, 0.5, 1.0)
-WIDTH, GAP, MARGIN = 0.01, 0.045, 0.3
-"""Half the width of a node; the gap between two nodes, and the room for words on either side, as shares of the whole."""
-LEAST_HEIGHT = 0.004
+_NODE_PIXELS, _LEAST_PIXELS, _GAP, _OF_CASES = 44, 340, 24, 0.8
+"""Height a node, and at least; between two nodes; how much of the height is left to cases where there are many nodes."""
 LONGEST = (18, 40, 26)
-BEND = np.linspace(0.0, 1.0, 24)
-SMOOTH = BEND * BEND * (3 - 2 * BEND)
 RIBBON, OUT = "rgba(128,136,144,0.16)", "rgba(128,136,144,0.08)"
-ENDS: Mapping[str, str] = {
-    "A": LEVEL_RAMP[0], "A/B": LEVEL_RAMP[0], "B": LEVEL_RAMP[1], "B/C": LEVEL_RAMP[1], "C": LEVEL_RAMP[2], "C/D": LEVEL_RAMP[2],
-    "D": LEVEL_RAMP[3],
-}  # fmt: skip
+ENDS = {label: LEVEL_RAMP[int(level) - 1] for level, label in LABELS.items()}
 """The colour of a level, a boundary in that of its lower one; what has no level is grey."""
 OUTCOMES: Mapping[str, str] = {
     Outcome.DIRECT: "direct: by the source's label",
@@ -436,68 +428,36 @@ OUTCOMES: Mapping[str, str] = {
 
 
 def case_flow(links: pd.DataFrame, stages: Stages) -> go.Figure:
-    """Three columns of nodes, each as high as its cases are many, joined by ribbons, from `case_flow.links` and `case_flow.stages`."""
-    figure = go.Figure()
-    most = max(map(len, stages))
-    free = 1 - GAP * max(most - 1, 0)
-    total = max(sum(stages[0].values()), 1)
-    places = [_places(sizes, free / total) for sizes in stages]
-    leaving, arriving = ([dict(of) for of in places] for _ in range(2))
-    names = [list(sizes) for sizes in stages]
-    ordered = sorted(
-        links.to_dict(orient="records"),
-        key=lambda link: (
-            link["stage"],
-            names[link["stage"]].index(link["start"]),
-            names[link["stage"] + 1].index(link["end"]),
-        ),
+    """Three columns of nodes, each as high as its cases are many, from `case_flow.links` and `case_flow.stages`."""
+    nodes = [(column, name) for column, sizes in enumerate(stages) for name in sizes]
+    places = {node: place for place, node in enumerate(nodes)}
+    y = []
+    for sizes in stages:
+        gap = (1 - _OF_CASES) / max(len(sizes), 1)
+        above = np.cumsum([0, *(n / max(sum(sizes.values()), 1) * _OF_CASES + gap for n in sizes.values())])
+        y += list((above[:-1] + above[1:]) / 2)
+    shown = [on_one_line(OUTCOMES.get(name, name) if column == 1 else name, LONGEST[column]) for column, name in nodes]
+    words = [f"{name} <b>{stages[column][key]:,}</b>" for name, (column, key) in zip(shown, nodes, strict=True)]
+    colours = [ENDS.get(name, GREY) if column == len(stages) - 1 else MARK for column, name in nodes]
+    rows = links.to_dict(orient="records")
+    figure = go.Figure(
+        go.Sankey(
+            arrangement="fixed",
+            textfont={"size": TEXT_PIXELS, "color": INK, "shadow": "none"},
+            node={"label": words, "x": [(0.001, 0.5, 0.999)[column] for column, _ in nodes], "y": y, "color": colours}
+            | {"pad": _GAP, "thickness": 12, "line": {"width": 0}, "hoverinfo": "skip"},
+            link={
+                "source": [places[row["stage"], row["start"]] for row in rows],
+                "target": [places[row["stage"] + 1, row["end"]] for row in rows],
+                "value": [row["n"] for row in rows],
+                "color": [OUT if "excluded" in (row["start"], row["end"]) else RIBBON for row in rows],
+                "customdata": [wording.counted(row["n"], "case") for row in rows],
+                "hovertemplate": "%{source.label} to %{target.label}: %{customdata}<extra></extra>",
+            },
+        )
     )
-    for link in ordered:
-        column, start, end, height = int(link["stage"]), str(link["start"]), str(link["end"]), link["n"] / total * free
-        top, bottom = leaving[column][start], arriving[column + 1][end]
-        leaving[column][start] += height
-        arriving[column + 1][end] += height
-        left, right = COLUMNS[column] + WIDTH, COLUMNS[column + 1] - WIDTH
-        across, down = left + (right - left) * BEND, top + (bottom - top) * SMOOTH
-        x, y = [*across, *across[::-1]], [*down, *(down + height)[::-1]]
-        fill = OUT if "excluded" in (start, end) else RIBBON
-        look: dict[str, Any] = {"mode": "lines", "line": {"width": 0}, "fill": "toself", "fillcolor": fill}
-        figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **look)
-        x, y = [(COLUMNS[column] + COLUMNS[column + 1]) / 2], [(top + bottom + height) / 2]
-        look = {"mode": "markers", "marker": {"size": 14, "color": "rgba(0,0,0,0)"}, "showlegend": False}
-        told = f"{on_one_line(start)} to {on_one_line(end)}: {wording.counted(link['n'], 'case')}<extra></extra>"
-        figure.add_scatter(x=x, y=y, hovertemplate=told, **look)
-    for column, sizes in enumerate(stages):
-        for name, n in sizes.items():
-            _node(figure, column, name, places[column][name], max(n / total * free, LEAST_HEIGHT), n)
-    figure.update_xaxes(visible=False, range=[-MARGIN, 1 + MARGIN], fixedrange=True)
-    figure.update_yaxes(visible=False, range=[1.02, -0.02], fixedrange=True)
-    figure.update_layout(height=_FLOW_PIXELS + max(_LEAST_PIXELS, _NODE_PIXELS * most))
-    figure.update_layout(margin={"l": 4, "r": 4, "t": 8, "b": 8}, dragmode=False, showlegend=False)
-    return figure
-
-
-def _places(sizes: Mapping[str, int], scale: float) -> dict[str, float]:
-    heights = [size * scale for size in sizes.values()]
-    place = (1 - sum(heights) - GAP * (len(heights) - 1)) / 2
-    places = {}
-    for name, height in zip(sizes, heights, strict=True):
-        places[name] = place
-        place += height + GAP
-    return places
-
-
-def _node(figure: go.Figure, column: int, name: str, place: float, height: float, n: int) -> None:
-    at, is_last = COLUMNS[column], column == len(COLUMNS) - 1
-    colour = ENDS.get(name, GREY) if is_last else MARK if column == 1 else GREY
-    figure.add_shape(
-        type="rect", x0=at - WIDTH, x1=at + WIDTH, y0=place, y1=place + height, line={"width": 1, "color": FAINT}, fillcolor=colour
-    )  # fmt: skip
-    words = f"{on_one_line(OUTCOMES.get(name, name) if column == 1 else name, LONGEST[column])} <b>{n:,}</b>"
-    xanchor, xshift = ("right", -14) if column == 0 else ("left", 14) if is_last else ("center", 0)
-    y, yanchor = (place, "bottom") if column == 1 else (place + height / 2, "middle")
-    look = {"xanchor": xanchor, "xshift": xshift, "yanchor": yanchor, "showarrow": False, "font": {"size": TEXT_PIXELS}}
-    figure.add_annotation(x=at, y=y, text=words, **look)
+    height = max(_LEAST_PIXELS, 40 + _NODE_PIXELS * max(map(len, stages)))
+    return figure.update_layout(height=height, margin={"l": 4, "r": 4, "t": 16, "b": 16})
 
 
 def counted(k: float, n: float, share: float) -> str:
