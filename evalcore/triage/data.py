@@ -170,7 +170,12 @@ def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> Tria
     strength = np.where(is_panel, together, np.where(np.isnan(gold), "", "direct"))
     kind = pd.Categorical(np.where(ambiguous, Kind.AMBIGUOUS.value, kinds_of(gold)), categories=list(map(str, Kind)))
     shares = dict(zip(SHARES, distributions(row, vote, n).T, strict=True))
-    added: dict[str, Any] = {"n_votes": n_votes, "n_removed": n_removed, "spread": spread, "strength": pd.Categorical(strength)}
+    added: dict[str, Any] = {
+        "n_votes": n_votes,
+        "n_removed": n_removed,
+        "spread": spread,
+        "strength": pd.Categorical(strength),
+    }
     return replace(triage_data, cases=cases.assign(**added, **shares, gold=gold, kind=kind))
 
 

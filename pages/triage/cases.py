@@ -20,7 +20,7 @@ from evalcore.triage.figures import LETTERS, boundary_answers, by_group as group
 from evalcore.triage.queries import told
 from evalcore.triage.rates import FEW, by_group, clear_answers
 from evalcore.triage.settings import rule_words
-from evalcore.triage.words import flip_sentence, rate_words
+from evalcore.triage.words import flip_sentence, rate_words, sure_words
 from pages.calibration import confidence, models as calibration_models
 from pages.shared import common, html, tables, theme, triage_cases, triage_choice, triage_html
 from pages.shared.triage_choice import FORMATS, Here, Read
@@ -249,13 +249,8 @@ def show_ambiguous(here: Here) -> None:
     table = here.of_predictions(triage_rates.ambiguous).astype({"model": str, "format": str})
     one = table.drop_duplicates(["model", "format"])
     many = "One case is ambiguous" if n == 1 else f"{n:,} cases are ambiguous"
-    known = one.loc[one["sure"].notna()]
-    said = f"{many}: no answer to them has two samples with a level, so nothing says how sure a model is."
-    if len(known):
-        row = known.iloc[int(known["sure"].to_numpy().argmax())]
-        sure = share_words(row["n_sure"], row["n_several"], row["sure"])
-        said = f"{many}: in {row['format']} all samples of {row['model']} agree on {sure} of those it answers, the highest share found."
-    st.html(html.finding(said))
+    unsure = "no answer to them has two samples with a level, so nothing says how sure a model is."
+    st.html(html.finding(f"{many}: {sure_words(one) or unsure}"))
     of_level = {LETTERS[int(level) - 1]: rows for level, rows in table.groupby("predicted", sort=True)}
     columns: dict[str, Any] = {"Model": one["model"], "Format": one["format"], "Cases": one["n_cases"]}
     columns |= {letter: _shares_words(of_level[letter], "n", "n_cases", "share") for letter in LETTERS if len(one)}
