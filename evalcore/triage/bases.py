@@ -1,4 +1,4 @@
-"""Who says which level an answer gives: matrices, rates, harm and differences by judge, by physicians, or by both, in one form."""
+"""Matrices, rates, harm and differences by whoever says the level of an answer: judge, physicians, or both."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ WHOSE = {
 
 @dataclass(frozen=True)
 class LevelsBy:
-    """Whose levels count; `found`: of `predictions.joined`; `known`: what `answered` gave for `held`, by judge nothing."""
+    """Whose levels count; `found`: of `predictions.joined`; `known`: of `answered`, by judge nothing."""
 
     basis: Basis
     triage_data: TriageData
@@ -58,7 +58,7 @@ class LevelsBy:
 
 
 def usual_held(known: Sequence[Answers], spec: Analysis) -> tuple[Held, str]:
-    """What intervals are to hold for where nobody chooses, and why: as stated, else the widest claim that the reads carry."""
+    """What intervals are to hold for: as stated, else the widest claim that the reads carry; and why."""
     exact = MEASURES[Measure.EXACT]
     made_from, these = corrected.made_from, Physicians.THESE
     enough = [about for about in known if made_from(about, about.estimand(exact), "", these)["enough"]]
@@ -82,8 +82,8 @@ def with_cases(table: pd.DataFrame) -> pd.DataFrame:
 class Matrices:
     """The matrices of all models by one basis, as `rates.confusion`, `rates.rates` and `rates.summary`; plain names.
 
-    Of estimates k and n are NaN, reason says what has to be read, and there is no summary. n_open: Cases (by physicians:
-    responses, volunteered ones too) to look at in the cell; corrected those that the judge puts there.
+    Of estimates k and n are NaN, reason says what has to be read, and there is no summary. n_open: Cases (by
+    physicians: responses, volunteered ones too) to look at in the cell; corrected those that the judge puts there.
     """
 
     cells: pd.DataFrame
@@ -94,7 +94,8 @@ class Matrices:
 def matrices(of: LevelsBy) -> Matrices:
     """Of cases by judge, with the published ones behind them; of responses by physicians; estimates where corrected.
 
-    Corrected, cells and rates have the further columns of `corrected_cells`; value, low and high of a rate lie in [0, 1].
+    Corrected, cells and rates have the further columns of `corrected_cells`; value, low and high of a rate lie in [0,
+    1].
     """
     if of.basis is Basis.CORRECTED:
         cells = corrected.corrected_cells(of.known, of.held).astype(_WORDS)
@@ -138,7 +139,7 @@ def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, lis
 
 
 def harm(of: LevelsBy, weights: Weights) -> pd.DataFrame:
-    """Expected harm of all models by plain names: by judge with the published matrices, corrected as `corrected_harm`."""
+    """Expected harm of all models: by judge with the published matrices, corrected as `corrected_harm`."""
     if of.basis is Basis.PHYSICIANS:
         made = corrected.physicians_harm(of.triage_data, weights, settled=of.held.settled)
     elif of.basis is Basis.CORRECTED:
@@ -158,7 +159,7 @@ class Ranked:
 
 
 def ranked(of: LevelsBy, weights: Weights) -> Ranked:
-    """The models on the same cases, published matrices in none of it; by physicians nothing is ranked, and the differences alone are told."""
+    """The models on the same cases, without published matrices; by physicians the differences alone."""
     if of.basis is Basis.JUDGE:
         made = expected_harm(confusion(triage_harm.on_same_cases(of.found)), weights)
         differences = triage_harm.harm_differences(of.found, weights)
@@ -182,8 +183,9 @@ NO_PAIR = "no such case has a level of both models"
 def safety(of: LevelsBy) -> pd.DataFrame:
     """Differences of under-triage and of missed emergencies of every two models: by the judge `judged_differences`.
 
-    By physicians, or corrected, as `rubric.corrected.paired_differences`, from what each case adds to either rate: without k_1
-    and k_2, with se and df; NaN where too little was read of either model, and reason says of whom what lacks.
+    By physicians, or corrected, as `rubric.corrected.paired_differences`, from what each case adds to either rate:
+    without k_1 and k_2, with se and df; NaN where too little was read of either model, and reason says of whom what
+    lacks.
     """
     if of.basis is Basis.JUDGE:
         return judged_differences(of.found)
@@ -195,8 +197,9 @@ def safety(of: LevelsBy) -> pd.DataFrame:
 def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
     """In the judge's opinion the difference of every two models' rates on the cases that both answered.
 
-    With b of n cases that count for the first model alone and c for the second alone, (b - c)/n (below 0: the first does
-    better) with `cases.bonett_price`'s interval, McNemar's exact p, p_holm over the pairs of the format and measure, reason.
+    With b of n cases that count for the first model alone and c for the second alone, (b - c)/n (below 0: the first
+    does better) with `cases.bonett_price`'s interval, McNemar's exact p, p_holm over the pairs of the format and
+    measure, reason.
     """
     counts, gold, predicted = triage_rates.clear_answers(found)
     level, answer = (np.where(counts, levels, 1).astype(np.int64) - 1 for levels in (gold, predicted))

@@ -1,4 +1,4 @@
-"""Triage by what physicians read of drawn responses: by them alone, and the judge's levels corrected by them; and harm."""
+"""What physicians read of drawn responses: triage by them alone, and by the judge corrected by them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ class Estimand:
 
 @dataclass(frozen=True)
 class Answers:
-    """One model's responses in one format to clear cases, where the judge found a level; each counts 1 / those of its case.
+    """One model's responses in one format to clear cases with a level by the judge; each counts 1 / those of its case.
 
     First by case, then by response drawn and read, then by read (two physicians: two reads of a response).
     """
@@ -133,7 +133,7 @@ class Answers:
         return trust[:, None] * said + (1 - trust[:, None]) * own, leverage
 
     def estimand(self, counts: Floats) -> Estimand:
-        """One share; `counts` (gold x level): 1 counts, 0 does not (or a cost), NaN throughout a gold that it is not about."""
+        """One share; `counts` (gold x level): 1 counts, 0 does not (or a cost), NaN: not about that gold."""
         means, leverage = self.by_level
         kept = ~np.isnan(counts[:, 0])[self.gold]
         n = int(kept.sum())
@@ -167,7 +167,7 @@ class Answers:
 def answered(
     triage_data: TriageData, judges: Mapping[str, str], claim: Claim = Claim.NEW_EXAMPLES, *, settled: bool = True
 ) -> list[Answers]:
-    """Of every model the responses to clear cases with a level by the format's judge; for these cases alone, with a text."""
+    """The responses of every model to clear cases with a level; for these cases alone, with a text."""
     samples = triage_data.samples
     n_rows = max(len(triage_data.cases), 1)
     clear = triage_data.is_clear()
@@ -268,24 +268,25 @@ _WHICH: Mapping[rates.Base, str] = {
 
 
 def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
-    """Confusion matrices by the judge alone, by physicians alone, and by the judge corrected by physicians, with intervals.
+    """Confusion matrices by the judge alone, by physicians alone, and by the judge corrected by physicians.
 
-    Of the responses to the cases of one gold, with a = 1 / (cases x responses of the case), w = (a/pi) / sum (a/pi) over the
-    read ones, f what the judge says, y the mean vote of its readers, and m what physicians say where the judge says this
-    level, from all that was read of the model in this format (`Answers.by_level`):
+    Of the responses to the cases of one gold, with a = 1 / (cases x responses of the case), w = (a/pi) / sum (a/pi)
+    over the read ones, f what the judge says, y the mean vote of its readers, and m what physicians say where the judge
+    says this level, from all that was read of the model in this format (`Answers.by_level`):
 
         judge only         sum a f                      Wilson, a case once
         physicians only    sum w y                      Hajek
         corrected          sum a m + sum w (y - m)      GREG, as in `estimator`
 
     The variance is over cases, which are drawn together: `of_reads`, whose claims these are. Reads count as in
-    `reads.drawn_votes`, of responses in which the judge found a level. Responses without a text (n_unreached) enter by the
-    judge's level for further cases, as if physicians would say the same of them; for these cases alone they are left out.
-    Where everything was read, an interval for these cases alone has no width.
+    `reads.drawn_votes`, of responses in which the judge found a level. Responses without a text (n_unreached) enter by
+    the judge's level for further cases, as if physicians would say the same of them; for these cases alone they are
+    left out. Where everything was read, an interval for these cases alone has no width.
 
     Gives sixteen rows a model and format: n (share x n_gold: an estimate), share (corrected; the four of a row are
-    `on_simplex`), low, high; and `ALL_COLUMNS`, each share as it was estimated: corrected may lie a little outside [0, 1].
-    enough: 30 responses read, and 10 cases of this gold with a read; for physicians in general by 3 effective readers.
+    `on_simplex`), low, high; and `ALL_COLUMNS`, each share as it was estimated: corrected may lie a little outside [0,
+    1]. enough: 30 responses read, and 10 cases of this gold with a read; for physicians in general by 3 effective
+    readers.
     """
     rows: list[dict[str, Any]] = []
     for about in known:
@@ -377,9 +378,10 @@ _WAYS = {
 def corrected_harm(known: Sequence[Answers], weights: Weights, held: Held = USUAL) -> pd.DataFrame:
     """What an answer costs on average, by the judge on all responses and physicians on those that they have read.
 
-    By the formulas of `corrected_cells`, where y is what a response costs. Measured coverage of the 95 % interval, weights 5
-    and 1, 120 and 400 cases of which 30 to 50 % were read, judge accuracy .65 and .9: .945 to .985, for either claim.
-    Gives the columns of `harm.expected_harm` (n_under to steps_over estimated; reason: what is still to be read) and `COUNTS`.
+    By the formulas of `corrected_cells`, where y is what a response costs. Measured coverage of the 95 % interval,
+    weights 5 and 1, 120 and 400 cases of which 30 to 50 % were read, judge accuracy .65 and .9: .945 to .985, for
+    either claim. Gives the columns of `harm.expected_harm` (n_under to steps_over estimated; reason: what is still to
+    be read) and `COUNTS`.
     """
     rows: list[dict[str, Any]] = []
     largest = max(weights.under, weights.over) or 1.0
@@ -408,9 +410,10 @@ def corrected_harm(known: Sequence[Answers], weights: Weights, held: Held = USUA
 
 # ---------------------------------------------------------------- by physicians alone
 #
-# Counted are responses to clear cases: a case can enter more than once, so every interval here is clustered by case. Each
-# response is weighted by 1 / (its probability of being drawn x the responses of its case), so that each case counts once, as
-# above; counts are of what was read. What somebody chose to read, or read with the judge in view, is in no share.
+# Counted are responses to clear cases: a case can enter more than once, so every interval here is clustered by case.
+# Each response is weighted by 1 / (its probability of being drawn x the responses of its case), so that each case
+# counts once, as above; counts are of what was read. What somebody chose to read, or read with the judge in view, is in
+# no share.
 
 NOT_READ = "no response to a clear case was drawn and read blind"
 _BASES: Mapping[rates.Base, rates.Base] = {
@@ -426,7 +429,7 @@ _BASES: Mapping[rates.Base, rates.Base] = {
 
 @dataclass(frozen=True)
 class _Items:
-    """The responses to clear cases that have a level by physicians; of those that were not drawn the level that stands."""
+    """Responses to clear cases with a level by physicians; not drawn: the level that stands."""
 
     names: pd.DataFrame
     number: Numbers  # row of `names`: a model and format
@@ -440,7 +443,7 @@ class _Items:
         return replace(self, **{name: getattr(self, name)[kept] for name in columns})
 
     def shares(self, hits: Floats, group: Numbers, n_groups: int) -> pd.DataFrame:
-        """Weighted shares, clustered by case, of (sum w)^2 / sum w^2 responses: as many as each group's weights are worth."""
+        """Weighted shares, clustered by case, of as many responses as the weights are worth: (sum w)^2 / sum w^2."""
         whole, squares = (np.bincount(group, power, n_groups) for power in (self.weights, self.weights**2))
         sizes = self.weights * (whole / np.where(squares > 0, squares, 1))[group]
         return grouped_shares(hits * sizes, self.row, group, n_groups, sizes=sizes)
@@ -449,8 +452,9 @@ class _Items:
 def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """Confusion matrices: of responses that physicians have read, the level they give it, by the case's gold.
 
-    n counts responses (in halves where a level lies between two or readers differ); share is weighted, NaN where nothing of
-    the row was read; n_volunteered: beside them, those that somebody chose or that were read with the judge in view.
+    n counts responses (in halves where a level lies between two or readers differ); share is weighted, NaN where
+    nothing of the row was read; n_volunteered: beside them, those that somebody chose or that were read with the judge
+    in view.
     """
     drawn, others = _items(triage_data, settled=settled)
     names, n_groups = drawn.names, len(drawn.names) * N_LEVELS

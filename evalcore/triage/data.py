@@ -1,4 +1,4 @@
-"""Cases of triage, what models answered on them, and what everybody says of that, as frames: the input of the statistics.
+"""Cases of triage, what models answered, and what everybody says of that, as frames: the input of the statistics.
 
 Levels are 1 (A, home) to 4 (D, emergency now); boundaries 1.5, 2.5, 3.5 stand for both of their letters.
 Spread, gold and strength of a panel are those of AcuityBench (arXiv 2605.11398).
@@ -49,7 +49,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class AmbiguityRule:
-    """Above which spread of a panel (0 to 9) or stated uncertainty (0 to 1) a case is ambiguous; infinity: either off."""
+    """Above which spread of a panel (0..9) or stated uncertainty (0..1) a case is ambiguous; infinity: either off."""
 
     spread: float = MAX_SPREAD
     uncertainty: float = MAX_UNCERTAINTY
@@ -60,17 +60,18 @@ USUAL_RULE = AmbiguityRule()
 
 @dataclass(frozen=True)
 class TriageData:
-    """The cases of a study and everything said of them; in each table `row` is one of `cases`, and `sample` one of `samples`."""
+    """The cases of a study and everything said of them; `row` is one of `cases`, `sample` one of `samples`."""
 
     cases: pd.DataFrame
-    """A row a case, from 0: example_id, case_id, source, original_label, mapped_label, file_gold (a level or NaN), method
-    (`MappingMethod`), is_edge_case, uncertainty (physicians', 0..1 or NaN), language, first_words; what `described` adds."""
+    """A row a case, from 0: example_id, case_id, source, original_label, mapped_label, file_gold (a level or NaN),
+    method (`MappingMethod`), is_edge_case, uncertainty (physicians', 0..1 or NaN), language, first_words; what `described`
+    adds."""
     votes: pd.DataFrame
     """A row a panel vote: row, place (from 1), rater, vote (a level; NaN: Remove)."""
     samples: pd.DataFrame
-    """A row a response, by case: response_id, row, model, format, sample_index, has_text (False: only its level is known)."""
+    """A row a response, by case: response_id, row, model, format, sample_index, has_text (or only a level is known)."""
     levels: pd.DataFrame
-    """The same rows, a column a judge (parser and rules too): float32, a level, `NO_LEVEL`, or NaN where it has not looked."""
+    """The same rows, a column a judge: float32, a level, `NO_LEVEL`, or NaN where it has not looked."""
     confidence: pd.DataFrame
     """A row a stated confidence: sample, rater (the judge), confidence in 0..1."""
     reads: pd.DataFrame
@@ -145,8 +146,9 @@ def _of(table: pd.DataFrame, name: str, kept: Truths) -> Truths:
 def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> TriageData:
     """The same with the gold that counts: a panel of two votes or more decides by the rule, else the file.
 
-    Adds to `cases` n_votes (without n_removed), n_removed, spread (NaN below two votes), strength ("direct", "unanimous",
-    "4-1", ...; "" without votes or direct gold), `SHARES` of the votes, gold (1..4, boundaries at .5; or NaN), kind (`Kind`).
+    Adds to `cases` n_votes (without n_removed), n_removed, spread (NaN below two votes), strength ("direct",
+    "unanimous", "4-1", ...; "" without votes or direct gold), `SHARES` of the votes, gold (1..4, boundaries at .5; or
+    NaN), kind (`Kind`).
     """
     cases, votes = triage_data.cases, triage_data.votes
     n = len(cases)
@@ -187,7 +189,7 @@ def kinds_of(gold: Floats) -> npt.NDArray[np.object_]:
 
 
 def distributions(row: Numbers, vote: Floats, n: int) -> Floats:
-    """Shares of the levels among the votes of each case, n x 4; a boundary is half of each letter; NaN without votes."""
+    """Shares of the levels among the votes of each case, n x 4; a boundary is half of each letter; NaN without any."""
     low, high = np.floor(vote).astype(int) - 1, np.ceil(vote).astype(int) - 1
     counted = np.bincount(np.concatenate([row, row]) * N_LEVELS + np.concatenate([low, high]), minlength=n * N_LEVELS)
     counts = counted.reshape(n, N_LEVELS) / 2
@@ -195,7 +197,7 @@ def distributions(row: Numbers, vote: Floats, n: int) -> Floats:
 
 
 def spreads(row: Numbers, vote: Floats, n: int) -> Floats:
-    """Mean over all pairs of votes of each case of the least squared difference of their letters, 0 to 9; NaN below two."""
+    """The mean over pairs of votes of each case of their letters' least squared difference, 0..9; NaN below two."""
     order = np.argsort(row, kind="stable")
     row, vote = row[order], vote[order]
     counts = np.bincount(row, minlength=n)

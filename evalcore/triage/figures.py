@@ -52,8 +52,9 @@ def matrix(
 ) -> go.Figure:
     """The confusion matrix of one model in one format: a row a gold level, a column the level that the answers give.
 
-    Each cell is filled from its bottom by its share of the row. Every cell is a point with customdata (gold, predicted, n_open, ...), so that a click tells
-    which one it was. `names`: What the four levels are called. `counts`: What n counts. `chosen`: Gold and predicted of the cell that is open.
+    Each cell is filled from its bottom by its share of the row. Every cell is a point with customdata (gold, predicted,
+    n_open, ...), so that a click tells which one it was. `names`: What the four levels are called. `counts`: What n
+    counts. `chosen`: Gold and predicted of the cell that is open.
     """
     rows = cells.to_dict(orient="records")
     figure = go.Figure(layout={"shapes": [shape for row in rows for shape in _cell_shapes(row, chosen)]})
@@ -94,7 +95,7 @@ _BARE: dict[str, Any] = {
 
 
 def _cell_shapes(row: Mapping[Any, Any], chosen: tuple[int, int] | None) -> list[dict[str, Any]]:
-    """How full a cell is, its border, and the mark of the cell that is open; all shapes are handed over at once, since each added alone costs 4 ms."""
+    """How full a cell is, its border, and the mark of the open one; at once: each shape added alone costs 4 ms."""
     x, y = row["predicted"], row["gold"]
     under = x < y
     shapes = []
@@ -148,7 +149,7 @@ DIRECTIONS = (
 
 
 def overview(cells: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
-    """Small matrices of all models: a block a model, formats below one another; deeper is a larger share of the row. Cells below the stair are under-triage."""
+    """Small matrices of all models, formats below one another; below the stair is under-triage."""
     models = list(dict.fromkeys(str(model) for model in cells["model"]))
     corners = {
         (model, name): (n % SMALL_LINE * STEP, n // SMALL_LINE * (len(FORMATS) * STEP + 1) + place * STEP)
@@ -207,7 +208,7 @@ def _stair(left: float, top: float) -> str:
 
 
 def directions(rates: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
-    """Under-triage, exact and over-triage of each model and format as one bar that fills the row. k and n are said where they are known."""
+    """Under-triage, exact and over-triage of each model and format as one bar that fills the row."""
     models = list(dict.fromkeys(str(model) for model in rates["model"]))
     known = {
         (str(row["model"]), str(row["format"]), str(row["measure"])): row for row in rates.to_dict(orient="records")
@@ -245,7 +246,7 @@ _READER_CELL, _READERS_HEAD, _READER_TEXT = 44, 84, 14
 
 
 def readers(cells: pd.DataFrame, one: str, other: str) -> go.Figure:
-    """How many responses the one gave each level (rows) and the other (columns), from `reads.pair_cells`; deeper: a larger share of the row; grey: no level."""
+    """`reads.pair_cells`: the levels of one in rows, of the other in columns; deeper: a larger share; grey: none."""
     levels = sorted(set(cells["one"]) | set(cells["other"]))
     places = {level: place for place, level in enumerate(levels)}
     names = {level: LABELS.get(level, "none") for level in levels}
@@ -287,7 +288,7 @@ _GROUP_PIXELS, _GROUPS_PIXELS, _GROUPS_LEGEND = 40, 128, 40
 
 
 def by_group(table: pd.DataFrame, words: Mapping[str, str]) -> go.Figure:
-    """Marks with intervals by group, a column a format: the shares of under-triage and of over-triage; grey where few cases stand behind them."""
+    """Under-triage and over-triage by group, a column a format; grey where few cases stand behind them."""
     groups = list(dict.fromkeys(str(group) for group in table["group"]))
     places = {group: place for place, group in enumerate(groups)}
     figure = make_subplots(cols=len(FORMATS), shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=FORMATS)
@@ -318,7 +319,7 @@ def by_group(table: pd.DataFrame, words: Mapping[str, str]) -> go.Figure:
 
 
 def boundary_answers(table: pd.DataFrame, parts: Sequence[tuple[str, str]]) -> go.Figure:
-    """How answers to boundary cases spread, a bar a model and format, from left to right; `table` has for each part its share (NaN: no bar), PART_k and n."""
+    """A bar a model and format; `table` has for each part its share (NaN: no bar), PART_k and n."""
     drawn = []
     rows = table.to_dict(orient="records")
     models = [f"{html.escape(str(row['model']))}, {row['format']}" for row in rows]
@@ -334,13 +335,13 @@ def boundary_answers(table: pd.DataFrame, parts: Sequence[tuple[str, str]]) -> g
 MARKS = (("qa", "circle", -0.16), ("conversation", "diamond", 0.16))
 _HARM_PIXELS, _HARMS_PIXELS, _ORDER_ROW = 44, 92, 30
 _HEAD_PIXELS, _LEGEND_PIXELS, _BELOW_PIXELS = 30, 50, 84
-"""Of the figure of orders: above the lines, from them to the legend below the axis and its title, and below them in all."""
+"""Of the figure of orders: above the lines, from them to the legend, and below them in all."""
 MOST_LINES, TICKS = 12, (0.25, 0.5, 1, 2, 5, 10, 20)
 """With more places where the order changes than this they are not drawn: the table has them."""
 
 
 def harm(table: pd.DataFrame, colours: Mapping[str, str], *, counts: str = "cases") -> go.Figure:
-    """A row a model: its expected harm in each format, with intervals. NaN: no mark, or the mark alone. `colours`: By model; others are grey."""
+    """A row a model: its expected harm in each format, with intervals. Models without a colour are grey."""
     models = list(dict.fromkeys(str(model) for model in table["model"]))
     places = {model: place for place, model in enumerate(models)}
     figure = go.Figure()
@@ -374,7 +375,7 @@ def orders(
     *,
     now: float | None = None,
 ) -> go.Figure:
-    """The models' places over the ratio of the weights, least harm at the top; dotted where two models change places; `now` is the ratio that is chosen."""
+    """The models' places over the ratio of the weights; dotted where two change places; `now`: the chosen one."""
     present = [word for word in FORMATS if table["format"].astype(str).eq(word).any()]
     figure = make_subplots(
         cols=max(len(present), 1), shared_yaxes=True, horizontal_spacing=0.04, subplot_titles=present
@@ -415,7 +416,7 @@ def orders(
 
 
 _NODE_PIXELS, _LEAST_PIXELS, _GAP, _OF_CASES = 44, 340, 24, 0.8
-"""Height a node, and at least; between two nodes; how much of the height is left to cases where there are many nodes."""
+"""Height a node, and at least; between nodes; the share of the height that is left to cases."""
 LONGEST = (18, 40, 26)
 RIBBON, OUT = "rgba(128,136,144,0.16)", "rgba(128,136,144,0.08)"
 ENDS = {label: LEVEL_RAMP[int(level) - 1] for level, label in LABELS.items()}

@@ -59,9 +59,9 @@ def expected_harm(cells: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> pd.D
         steps     harm = (under * sum of -d where d < 0 + over * sum of d where d > 0) / n
         counts    harm = (under * #(d < 0) + over * #(d > 0)) / n
 
-    On cases drawn from published matrices, with weights 5 and 1, the 95 % interval covers .94 from 100 cases on, .92 with 50
-    and .88 to .91 with 30: a few cases carry most of the harm, and in a small set they may be missing.
-    `cells`: As `rates.confusion`. Gives a row a model and format, `HARM_COLUMNS`: of_under and of_over add up to harm; reason
+    On cases drawn from published matrices, with weights 5 and 1, the 95 % interval covers .94 from 100 cases on, .92
+    with 50 and .88 to .91 with 30: a few cases carry most of the harm, and in a small set they may be missing. `cells`:
+    As `rates.confusion`. Gives a row a model and format, `HARM_COLUMNS`: of_under and of_over add up to harm; reason
     (why harm or interval is NaN).
     """
     names, counts = rates.matrices(cells)
@@ -103,7 +103,7 @@ def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired_sums(found: pd.DataFrame, counts: Truths, values: Floats) -> pd.DataFrame:
-    """What a value adds up to on the cases that count of both of two models: n, sums, sums of squares, and of products."""
+    """What a value adds up to on the cases of both of two models: n, sums, sums of squares, and of products."""
     formats, of_formats = rates.coded(found, ["format"])
     models, of_models = rates.coded(found, ["model"])
     rows = pd.factorize(found["row"])[0]
@@ -131,7 +131,7 @@ def by_holm(p: pd.Series, formats: pd.Series) -> pd.Series:
 
 
 def harm_differences(found: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> pd.DataFrame:
-    """The difference of each two models' harm on the cases of both, t; below 0 the first does less; p_holm: by format."""
+    """The difference of each two models' harm on the cases of both; below 0 the first does less; p_holm: by format."""
     counts, gold, predicted = rates.clear_answers(found)
     sums = paired_sums(found, counts, weights.costs(predicted - gold))
     n, one, other, product = (sums[name].to_numpy(dtype=float) for name in ("n", "sum_1", "sum_2", "product"))
@@ -147,7 +147,7 @@ def harm_differences(found: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> p
 
 
 def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
-    """The models' harm (ratio * under + over) and place in each format by ratio; 1: least harm, equals share the better place."""
+    """The models' harm (ratio * under + over) and place in each format by ratio; equals share the better place."""
     under, over = _lines(harm, steps=steps)
     at = np.asarray(ratios, dtype=float)
     table = rates.repeated(harm[list(rates.KEYS)], len(at))
@@ -160,8 +160,9 @@ def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool 
 def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
     """At which ratio of the weights two models of one format change places: where their lines of harm cross.
 
-    With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2), above 0.
-    less_below: The model that does less harm when under-triage weighs less; less_above: more; harm: of both, there.
+    With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2),
+    above 0. less_below: The model that does less harm when under-triage weighs less; less_above: more; harm: of both,
+    there.
     """
     under, over = _lines(harm, steps=steps)
     formats, known = pd.factorize(harm["format"])[0], ~np.isnan(under)
@@ -190,7 +191,7 @@ def _lines(harm: pd.DataFrame, *, steps: bool) -> tuple[Floats, Floats]:
 def harm_sentences(
     harm: pd.DataFrame, weights: Weights, differences: pd.DataFrame | None = None, *, ranked: bool = True
 ) -> list[str]:
-    """How much harm models do in each format, and which are shown to do less (Holm's p below .05); `ranked`: on the same cases."""
+    """How much harm models do in each format, and which are shown to do less; `ranked`: on the same cases."""
     sentences = []
     for word in Format:
         mine = harm.loc[harm["format"].eq(word) & harm["harm"].notna()]

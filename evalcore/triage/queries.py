@@ -1,4 +1,4 @@
-"""`TriageData` out of the database, of the whole study (millions of samples in a second) or of one case; and texts of responses, which it lacks."""
+"""`TriageData` out of the database, of the whole study or of one case; and the texts of responses."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -187,7 +187,7 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame, *condit
 
 
 def _drawn(session: Session, reads: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """How each read response came to be read (drawn also where a drawing took what somebody chose), and how probably."""
+    """How each read response came to be read (drawn also where a drawing took what was chosen), and how probably."""
     of = reads.loc[reads["sample"].ge(0)]
     of = of.assign(response_id=of["response_id"].astype(np.int64), item_id=of["response_id"].astype(np.int64))
     is_blind = of["stage"].eq(Stage.FIRST) & ~of["blinded"].isin([False])
@@ -214,7 +214,7 @@ def _published(session: Session) -> pd.DataFrame:
 
 
 def one_case(session: Session, example_id: int) -> data.TriageData | None:
-    """One case as `load` gives it, in milliseconds, each read with the probability of its own drawing; None: no such case."""
+    """One case as `load` gives it, each read with the probability of its own drawing; None: no such case."""
     cases = _cases(session, TABLES["acuity_case"].c.example_id == example_id)
     if cases.empty:
         return None
@@ -312,7 +312,7 @@ class Standing(NamedTuple):
 def texts(
     session: Session, asked: Format, *, judge: str, versions: Collection[str] | None, batch: int
 ) -> Iterator[list[ResponseText]]:
-    """Responses of one format to cases with a text, by number, in batches; without those that one of `versions` has read."""
+    """Responses of one format to cases with a text, in batches; without those that one of `versions` has read."""
     table = TABLES["response"].c
     statement = select(table.id, table.example_id, table.text).where(*_with_text(asked))
     if versions is not None:

@@ -1,4 +1,4 @@
-"""Triage against the gold: confusion matrices, their rates and coefficients, by group too, and cases without one right answer."""
+"""Triage against the gold: confusion matrices, their rates and coefficients; boundary and ambiguous cases."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -77,7 +77,8 @@ RULES: Mapping[Measure, Rule] = {
 def coded(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.DataFrame]:
     """The number of each row's combination of names (none missing), and the combinations that occur by their number.
 
-    Categorical columns keep their order and their categories. Of others, formats come as in `Format`, all else as it first comes.
+    Categorical columns keep their order and their categories. Of others, formats come as in `Format`, all else as it
+    first comes.
 
     >>> table = pd.DataFrame({"model": ["b", "a", "b"], "format": ["qa", "qa", "qa"]})
     >>> numbers, keys = coded(table, ["model", "format"])
@@ -120,7 +121,7 @@ def confusion(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFram
 
 
 def cells_of(keys: pd.DataFrame, counts: Floats) -> pd.DataFrame:
-    """Matrices (n x 4 x 4) as a table, a row a cell: keys, gold, predicted (1..4), n, n_gold, share (of n_gold), low, high.
+    """Matrices (n x 4 x 4) as a table, a row a cell: keys, gold, predicted (1..4), n, n_gold, share, low, high.
 
     The interval is Wilson's, 95 %; share, low and high are NaN where no case has this gold.
     """
@@ -134,7 +135,7 @@ def cells_of(keys: pd.DataFrame, counts: Floats) -> pd.DataFrame:
 
 
 def of_matrices(published: pd.DataFrame) -> pd.DataFrame:
-    """Finished confusion matrices (`TriageData.published`) as the cells that `confusion` gives; rows whose gold lies between two levels are left out."""
+    """`TriageData.published` as the cells that `confusion` gives, without golds between two levels."""
     clear = published.loc[published["gold"].isin(range(1, N_LEVELS + 1))]
     columns = [letter.value for letter in LETTERS]
     long = clear.melt([*KEYS, "gold"], columns, "predicted", "n")
@@ -143,7 +144,7 @@ def of_matrices(published: pd.DataFrame) -> pd.DataFrame:
 
 
 def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.DataFrame, Floats]:
-    """A table of cells (one that is missing has no case) as its keys and matrices x 4 (gold) x 4 (prediction). Raises ValueError: a cell comes twice."""
+    """Cells (missing: no case) as keys and matrices x gold x prediction. Raises ValueError: one comes twice."""
     numbers, found = coded(cells, keys)
     if not len(cells):
         return found, np.zeros((0, N_LEVELS, N_LEVELS))
@@ -160,7 +161,8 @@ def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.Dat
 def rates(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
     """How often the answers are right, too high, too low, and dangerously so: a row a model, format and `Measure`.
 
-    Gives k (cases that count) of n, value = k / n, low, high (Wilson 95 %), denominator (in words), reason (why no value).
+    Gives k (cases that count) of n, value = k / n, low, high (Wilson 95 %), denominator (in words), reason (why no
+    value).
     """
     names, counts = matrices(cells, keys=keys)
     hits, bases = (np.stack([getattr(rule, name) for rule in RULES.values()]) for name in ("hits", "base"))
@@ -177,7 +179,7 @@ def as_rates(
     *,
     bounds: tuple[Floats, Floats] | None = None,
 ) -> pd.DataFrame:
-    """Shares k / n (groups x measures) as `rates`. A group without any case has the first base's reason; `bounds`: else Wilson's."""
+    """Shares k / n (groups x measures) as `rates`; `bounds`: else Wilson's; a group without cases: the first's reason."""
     low, high = wilson(k, n) if bounds is None else bounds
     kind = np.int64 if np.all(k == np.rint(k)) and np.all(n == np.rint(n)) else np.float64
     words = [str(measure) for measure in measures]
@@ -210,7 +212,7 @@ NO_ERROR = 1e-9
 
 
 def summary(cells: pd.DataFrame) -> pd.DataFrame:
-    """Coefficients of a whole matrix (Cohen 1960, 1968; macro F1), with intervals by the jackknife that leaves out one case.
+    """Coefficients of a whole matrix (Cohen 1960, 1968; macro F1), with jackknife intervals that leave out one case.
 
     With N = the matrix, n its sum, r and c its margins, O = N/n, E = r c / n^2, and d = p - g:
 
@@ -223,10 +225,10 @@ def summary(cells: pd.DataFrame) -> pd.DataFrame:
         se^2 = (n - 1)/n sum_k N_k (theta_(-k) - theta)^2,  interval theta +- t(n - 1) se
         of a kappa on Fisher's scale: tanh(atanh(kappa) +- t(n - 1) se / (1 - kappa^2))
 
-    On cases drawn from published matrices, 95 % intervals cover .94 to .96 from 100 cases on and .91 to .97 with 30; that of
-    the quadratic kappa .92 and .89 (without Fisher's scale .90 and .82).
-    `cells`: Whole numbers of cases. Gives a row a model and format: n, n_levels (those that occur), and each of `SCORES` with
-    `_low`, `_high` and `_reason` (why value or interval is NaN).
+    On cases drawn from published matrices, 95 % intervals cover .94 to .96 from 100 cases on and .91 to .97 with 30;
+    that of the quadratic kappa .92 and .89 (without Fisher's scale .90 and .82). `cells`: Whole numbers of cases. Gives
+    a row a model and format: n, n_levels (those that occur), and each of `SCORES` with `_low`, `_high` and `_reason`
+    (why value or interval is NaN).
     """
     names, counts = matrices(cells)
     without = counts[:, None] - np.eye(N_CELLS).reshape(N_CELLS, N_LEVELS, N_LEVELS)
@@ -313,7 +315,7 @@ SCORES = tuple(_FORMULAS)
 
 
 BOUNDARY_MEASURES = ("constituent", "upper_share", "outside_high", "outside_low")
-"""Measures of `boundary`: the answer is one of the two letters; of those the more severe one; above both; below both."""
+"""Measures of `boundary`: one of the two letters; of those the more severe; above both; below both."""
 NO_BOUNDARY = "no boundary case has a prediction"
 _OF_BOUNDARY = Base("of the one boundary case", "of all {} boundary cases", NO_BOUNDARY)
 _INSIDE = "answered with one of"
@@ -341,8 +343,9 @@ def boundary(found: pd.DataFrame) -> pd.DataFrame:
 def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
     """What models answer where physicians do not agree: there is no right or wrong, only which level and how surely.
 
-    Gives four rows a model and format: predicted (1..4), n of n_cases so answered, share with Wilson's interval, n_several
-    (cases with two valid samples or more), n_sure (of them, those whose samples all say one level), sure (their share).
+    Gives four rows a model and format: predicted (1..4), n of n_cases so answered, share with Wilson's interval,
+    n_several (cases with two valid samples or more), n_sure (of them, those whose samples all say one level), sure
+    (their share).
     """
     numbers, names = coded(found, KEYS)
     predicted = found["predicted"].to_numpy(dtype=float)
@@ -360,10 +363,10 @@ def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
-    """What of the study each model's numbers are of, and what they leave out: of n_cases with a response, so many of each kind.
+    """What each model's numbers are of, and what they leave out: of n_cases with a response, so many of each kind.
 
-    Of each kind `_predicted` (a level was found), `_unread` (the judge has not looked) and `_no_level` (looked, found none).
-    n_elsewhere: Responses of the model in neither format, which are in none of the other numbers.
+    Of each kind `_predicted` (a level was found), `_unread` (the judge has not looked) and `_no_level` (looked, found
+    none). n_elsewhere: Responses of the model in neither format, which are in none of the other numbers.
     """
     numbers, names = coded(found, KEYS)
     kinds, states = [kind.value for kind in Kind], ("predicted", "unread", "no_level")
@@ -395,7 +398,8 @@ _FIRST_STRENGTHS = {"unanimous": 0, "direct": 2, READ_HERE: 3, NO_PANEL: 4}
 def by_group(triage_data: TriageData, found: pd.DataFrame, column: str) -> pd.DataFrame:
     """The rates for each group of cases by a column of `TriageData.cases`: source, gold, strength or language.
 
-    With n_group (cases of the group with a prediction) and is_small (fewer than 10 in the denominator); those that occur.
+    With n_group (cases of the group with a prediction) and is_small (fewer than 10 in the denominator); those that
+    occur.
     """
     values, keys = triage_data.cases[column], [*KEYS, "group"]
     words = values.astype(object)

@@ -1,4 +1,4 @@
-"""Triage in words: the findings above the figures, the cells of the tables, why a value is missing, and which view answers which question.
+"""Triage in words: the findings above the figures, the cells of the tables, and why a value is missing.
 
 How often a model is exact is never said without how often it is too high and too low.
 """
@@ -128,8 +128,9 @@ def findings(
 ) -> list[str]:
     """What stands out, as sentences: the emergencies that are missed, who errs which way, and what the format changes.
 
-    The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to miss none.
-    `flips`: `cases.flip_counts`, or nothing is said of the formats. `about`: Directions and formats are told of this model alone.
+    The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to
+    miss none. `flips`: `cases.flip_counts`, or nothing is said of the formats. `about`: Directions and formats are told
+    of this model alone.
     """
     of = by_model(rates)
     mine = {key: rows for key, rows in of.items() if about in (None, key[0])}

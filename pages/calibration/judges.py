@@ -1,4 +1,4 @@
-"""Judges' confidence: a section of the Calibration page. What it means first; then how far it is borne out by physicians' blind reads."""
+"""Judges' confidence: what it means first; then how far it is borne out by physicians' blind reads."""
 
 from functools import partial
 from typing import Any
@@ -157,7 +157,7 @@ def _one(calibrated: Calibrated, name: str, about: str) -> None:
 
 
 def _nothing(here: Here, table: pd.DataFrame, about: str) -> None:
-    """Why nothing can be drawn, and what to do next. The parser reads what an answer states: it is no judge of levels."""
+    """Why nothing can be drawn, and what to do next."""
     viewer = here.viewer
     several = any(JURY in names for names in here.known.judges.values())
     if about == CRITERIA:

@@ -1,4 +1,4 @@
-"""Models' confidence on clear cases, their samples beside panels' votes on ambiguous ones, and routing: three sections of the Calibration page."""
+"""Models' confidence on clear cases, samples beside panels' votes on ambiguous ones, and routing: three sections."""
 
 import pandas as pd
 import streamlit as st

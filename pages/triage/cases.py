@@ -1,4 +1,4 @@
-"""Dangerous misses, groups, boundary and ambiguous cases, and flips: sections of the Triage page that lead to single cases."""
+"""Dangerous misses, groups, boundary and ambiguous cases, and flips: sections that lead to single cases."""
 
 import math
 from typing import Any
@@ -42,14 +42,14 @@ def queue(read: Read, judges: tuple[tuple[str, str], ...]) -> pd.DataFrame:
 
 
 def at_risk(read: Read) -> pd.DataFrame:
-    """Of how many answers a miss would be dangerous, those to clear cases that need C or D: model, format, n; a case counts once in each."""
+    """Answers to clear cases that need C or D, where a miss would be dangerous: model, format, n."""
     counts, gold, _ = clear_answers(read.found)
     mine = read.found.loc[counts & (gold >= min(needs for needs, _ in DANGEROUS)), ["model", "format"]].astype(str)
     return mine.groupby(["model", "format"]).size().rename("n").reset_index()
 
 
 def none_missed(sizes: pd.Series) -> str:
-    """That no answer is a dangerous miss, with what so few cannot exclude, from how many answers each model gave in each format."""
+    """That no answer is a dangerous miss, and what so few cannot exclude."""
     if sizes.empty:
         return "No case that needs C or D has an answer with a level."
     each = " in each model and format" if len(sizes) > 1 else ""
@@ -143,7 +143,7 @@ def show_groups(here: Here) -> None:
 
 
 def spread(mine: pd.DataFrame, words: dict[str, str]) -> list[str]:
-    """From where to where under-triage runs over groups with enough cases, a sentence a format; whether it may be chance is told by their intervals."""
+    """From where to where under-triage runs over groups with enough cases, a sentence a format."""
     under = mine.loc[mine["measure"].astype(str).eq("under") & mine["value"].notna() & ~mine["is_small"]]
     sentences = []
     for word, rows in under.groupby(under["format"].astype(str), sort=False):
@@ -241,7 +241,7 @@ def boundary_words(table: pd.DataFrame) -> str:
 
 
 def show_ambiguous(here: Here) -> None:
-    """Cases on which physicians do not agree: no accuracy, the panel's votes beside the model's samples, in the order of the Calibration page."""
+    """Cases on which physicians do not agree: the panel's votes beside the model's samples."""
     n, rule = here.known.n_kinds[Kind.AMBIGUOUS], rule_words(here.settings.rule)
     if not n:
         st.html(html.notice(f"No case of this study is ambiguous: {rule}."))
@@ -290,7 +290,7 @@ FLIPS_FOOT = (
 
 
 def show_flips(here: Here) -> None:
-    """Cases whose answer changes with the format in which the model was asked: counts by model, then one model's with both answers."""
+    """Cases whose answer changes with the format: counts by model, then one model's with both answers."""
     if len(here.settings.formats) < len(FORMATS):
         sentence = (
             "The settings of this study show one format alone. A flip needs both: the lead can choose them on Study."

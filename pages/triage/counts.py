@@ -1,4 +1,4 @@
-"""Who says which level an answer gives (a judge, physicians, or both: corrected), and the numbers of the Triage page by that choice, which are kept."""
+"""Who says which level an answer gives (judge, physicians, or corrected), and the page's numbers by that choice."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -117,7 +117,7 @@ def _differences(table: pd.DataFrame) -> None:
 
 
 def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
-    """The order as it was measured on the same cases, over the ratio of the weights: places, which say nothing of what differs beyond chance."""
+    """The order as measured on the same cases, over the ratio of the weights."""
     models, table, changes = common.read("models"), triage_choice.in_order(ranked.harm), ranked.changes
     st.subheader("The order as measured, over the ratio of the weights", anchor=False)
     sizes = {word: int(n) for word, n in zip(table["format"], table["n"], strict=True)}

@@ -1,4 +1,4 @@
-"""Matrices: a section of the Triage page. One model's answers by gold, qa and conversation side by side; every cell opens its cases; then all models."""
+"""Matrices: one model's answers by gold, qa and conversation side by side; every cell opens its cases; all models."""
 
 import math
 from collections.abc import Mapping
@@ -259,7 +259,7 @@ def _show_cell(here: Here, basis: Basis, cells: pd.DataFrame, model: str) -> Non
 
 
 def _rows_of_cell(read: Read, basis: Basis, model: str, word: str, gold: int, predicted: int) -> pd.DataFrame:
-    """The predictions behind one cell, those first that more samples agree on; by physicians the responses that they gave this level, or a boundary with it."""
+    """The predictions behind one cell, those first that more samples agree on; by physicians the responses."""
     found = read.found
     mine = found.loc[
         found["kind"].eq(Kind.CLEAR) & found["gold"].eq(gold) & found["model"].eq(model) & found["format"].eq(word)
@@ -276,7 +276,7 @@ def _rows_of_cell(read: Read, basis: Basis, model: str, word: str, gold: int, pr
 
 
 def _of_measures(matrices: Matrices, model: str, settings: TriageSettings, harm: pd.DataFrame) -> None:
-    """Every rate with its denominator, both formats side by side; `harm` is at the weights of the settings, by the same basis."""
+    """Every rate with its denominator, both formats side by side; `harm` at the weights of the settings."""
     wanted = settings.metrics
     columns: dict[str, list[str]] = {"Measure": [METRICS[name] for name in wanted]}
     present = [word for word in FORMATS if len(_of(matrices.cells, model, word))]
@@ -332,7 +332,7 @@ def _share(row: Mapping[Any, Any], kind: str) -> str:
 
 
 def _transitions(here: Here) -> None:
-    """How the gold of cases changes by what physicians here have read; nothing that came with the cases is overwritten."""
+    """How the gold of cases changes by what physicians here have read."""
     table = here.computed(transitions, of=CASES)
     st.subheader("Changes of the gold", anchor=False)
     if table.empty:

@@ -33,7 +33,7 @@ FOOT = (
 
 
 def offer(viewer: Viewer) -> None:
-    """The button that has the parser and the rules read every answer that they have not read; and what the last press did."""
+    """The button that has the parser and the rules read what they have not read; and what the last press did."""
     why = reason(check_can_import, viewer)
     pressed = st.button(
         "Read the levels", icon=":material/rule:", disabled=bool(why), help=why or None, key="triage_read_levels"
@@ -58,7 +58,7 @@ def looked(read: Read) -> pd.DataFrame:
 
 
 def compared(read: Read) -> list[Pair]:
-    """Every judge beside the physicians, and every two judges; a jury, which is made of the others, beside none of them."""
+    """Every judge beside the physicians, and every two judges; a jury beside none of them."""
     data, pairs = read.triage_data, []
     for word in Format:
         judges = data.judges(word)
