@@ -135,9 +135,11 @@ def _samples(session: Session, example_ids: Numbers) -> pd.DataFrame:
     named = session.connection().execute(select(col(Model.id), col(Model.name)).order_by(col(Model.id)))
     models = {int(row[0] or 0): str(row[1]) for row in named}
     found, evaluations = snapshot.responses(session)
-    rows = np.searchsorted(example_ids, found["example_id"])
-    is_case = np.isin(found["example_id"], example_ids)
-    rows, found = rows[is_case], {name: column[is_case] for name, column in found.items()}
+    row_of = np.full(1 + max(example_ids.max(initial=0), found["example_id"].max(initial=0)), -1)
+    row_of[example_ids] = np.arange(len(example_ids))
+    rows = row_of[found["example_id"]]
+    if not (is_case := rows >= 0).all():
+        rows, found = rows[is_case], {name: column[is_case] for name, column in found.items()}
     asked = {word.evaluation: code for code, word in enumerate(Format)}
     formats = np.array([asked.get(name, -1) for name in evaluations], dtype=np.int8)[found["evaluation"]]
     places = np.zeros(max(models, default=0) + 1, dtype=np.int32)
