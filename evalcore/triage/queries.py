@@ -46,7 +46,7 @@ def load(session: Session) -> data.TriageData:
 def imported(session: Session) -> data.TriageData:
     """All but physicians' reads: only an import, or a judge that reads levels, changes it."""
     cases = _cases(session)
-    samples = _samples(session, cases["example_id"].to_numpy())
+    samples = _samples(session, cases["example_id"].to_numpy(dtype=np.int64))
     is_elsewhere = samples["format"].isna().to_numpy()
     elsewhere = samples.loc[is_elsewhere, data.ELSEWHERE_COLUMNS].reset_index(drop=True)
     samples = samples.loc[~is_elsewhere].reset_index(drop=True) if len(elsewhere) else samples
