@@ -212,7 +212,8 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
         are = f". So {'is' if len(others) == 1 else 'are'} {_few(others)}" if others else ""
         sentences.append(
             f"{who(row)} is over-confident: {percent_words(row['mean_confidence'])} sure on average, right on "
-            f"{percent_words(row['share_right'])} of {counted(row['n'], 'clear case')}, {value} [{low}, {high}] percentage points too sure{are}."
+            f"{percent_words(row['share_right'])} of {counted(row['n'], 'clear case')}, {value} [{low}, {high}] "
+            f"percentage points too sure{are}."
         )
     elif known["difference_low"].isna().all():
         sentences.append(f"Whether models are over-confident cannot be said. {known['undefined'].iloc[0]}".rstrip())
@@ -261,12 +262,14 @@ def held_against_reads(
         "criteria": (of_criteria, partial(judges_on_criteria, beside, of_criteria, rubric_data)),
         "levels": (of_levels, partial(judges_on_levels, triage_data, of_levels)),
     }
-    held = {}
-    for name, (table, of_reads) in make.items():
-        found = of_reads(drawn=drawn)
-        is_drawn = drawn and bool(found.errors["n"].any())
-        held[name] = Held(table, found if is_drawn or not drawn else of_reads(drawn=False), is_drawn)
-    return held
+    return {name: Held(table, *on_reads(of_reads, drawn=drawn)) for name, (table, of_reads) in make.items()}
+
+
+def on_reads(make: Callable[..., Calibrated], *, drawn: bool) -> tuple[Calibrated, bool]:
+    """What `make` gives of the drawn reads, where these are wanted and there are any, else of all; and which it is."""
+    found = make(drawn=drawn)
+    is_drawn = drawn and bool(found.errors["n"].any())
+    return found if is_drawn or not drawn else make(drawn=False), is_drawn
 
 
 UNITS = {"criteria": ("criterion", "conversation"), "levels": ("level", "case")}

@@ -484,8 +484,8 @@ def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority:
     ends = ("difference_low", "difference_high", "error_high")
     farthest = decimal(max(abs(row[name]) for name in ends if not math.isnan(row[name])))
     return (
-        f"{head}. Its confidences are consistent with this (difference {difference}, {error}); with {labels} errors of up to "
-        f"{farthest} cannot be excluded."
+        f"{head}. Its confidences are consistent with this (difference {difference}, {error}); with {labels} errors "
+        f"of up to {farthest} cannot be excluded."
     )
 
 

@@ -63,9 +63,8 @@ class TriageData:
     """The cases of a study and everything said of them; `row` is one of `cases`, `sample` one of `samples`."""
 
     cases: pd.DataFrame
-    """A row a case, from 0: example_id, case_id, source, original_label, mapped_label, file_gold (a level or NaN),
-    method (`MappingMethod`), is_edge_case, uncertainty (physicians', 0..1 or NaN), language, first_words; what `described`
-    adds."""
+    """A row a case, from 0: example_id, case_id, source, original_label, mapped_label, file_gold (a level or NaN), method
+    (`MappingMethod`), is_edge_case, uncertainty (0..1 or NaN), language, first_words; what `described` adds."""
     votes: pd.DataFrame
     """A row a panel vote: row, place (from 1), rater, vote (a level; NaN: Remove)."""
     samples: pd.DataFrame

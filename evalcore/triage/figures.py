@@ -219,7 +219,8 @@ def directions(rates: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
         rows = [known[*bar, measure] for bar in bars]
         hovers = [
             f"{html.escape(model)}, {word}<br>{words}: "
-            f"{counted(row.get('k', math.nan), row.get('n', math.nan), row['value'])} {interval_words(row['low'], row['high'])}"
+            f"{counted(row.get('k', math.nan), row.get('n', math.nan), row['value'])} "
+            f"{interval_words(row['low'], row['high'])}"
             for (model, word), row in zip(bars, rows, strict=True)
         ]
         parts.append(([row["value"] for row in rows], words, colour, border, hovers))

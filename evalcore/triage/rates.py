@@ -179,7 +179,7 @@ def as_rates(
     *,
     bounds: tuple[Floats, Floats] | None = None,
 ) -> pd.DataFrame:
-    """Shares k / n (groups x measures) as `rates`; `bounds`: else Wilson's; a group without cases: the first's reason."""
+    """Shares k / n (groups x measures) as `rates`; `bounds`: else Wilson's; a group of no case: the first's reason."""
     low, high = wilson(k, n) if bounds is None else bounds
     kind = np.int64 if np.all(k == np.rint(k)) and np.all(n == np.rint(n)) else np.float64
     words = [str(measure) for measure in measures]

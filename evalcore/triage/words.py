@@ -230,8 +230,10 @@ def flip_sentence(row: Row) -> str:
     if math.isnan(row["difference"]):
         return f"{sentence} Under-triage cannot be compared: {row['reason']}."
     return (
-        f"{sentence} On the same {counted(row['n'], 'case')} with a clear gold it is too low on {row['under_qa']:,} in qa and on {row['under_conversation']:,}"
-        f" in conversation, a difference of {signed_points(row['difference'])} [{signed_points(row['low'])}, {signed_points(row['high'])}] percentage points."
+        f"{sentence} On the same {counted(row['n'], 'case')} with a clear gold it is too low on {row['under_qa']:,} "
+        f"in qa and on {row['under_conversation']:,} in conversation, a difference of "
+        f"{signed_points(row['difference'])} [{signed_points(row['low'])}, {signed_points(row['high'])}] percentage "
+        "points."
     )
 
 

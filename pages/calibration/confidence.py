@@ -36,10 +36,12 @@ KEYS = [f"{PAGE}_{name}" for name in CHOSEN]
 ALL_MODELS = "all models"
 STATED, SHARES = "stated, else share of samples", "share of samples"
 ERRORS_WORDS = (
-    "Difference: mean confidence less share right, above 0 is over-confident. Debiased error: the root of the mean squared gap between confidence and what "
-    "is right over bins of equally many, less what chance alone adds, floored at 0; below 0.05 is small. Brier's score is the mean squared gap of single "
-    "answers, lower is better: miscalibration less discrimination (how far right and wrong are told apart) plus uncertainty (of what is right). The plain "
-    "error (ECE) is above 0 for perfectly calibrated data too, so what those would give stands beside it, with what 5 % of them exceed."
+    "Difference: mean confidence less share right, above 0 is over-confident. Debiased error: the root of the mean "
+    "squared gap between confidence and what is right over bins of equally many, less what chance alone adds, floored "
+    "at 0; below 0.05 is small. Brier's score is the mean squared gap of single answers, lower is better: "
+    "miscalibration less discrimination (how far right and wrong are told apart) plus uncertainty (of what is right). "
+    "The plain error (ECE) is above 0 for perfectly calibrated data too, so what those would give stands beside it, "
+    "with what 5 % of them exceed."
 )
 LEVEL = {ConfidenceMeaning.RIGHT: "that its own level is right"}
 OF_MODELS = "Models state a confidence themselves: "

@@ -27,11 +27,13 @@ from pages.shared.triage_choice import FORMATS, Here, Read
 
 BOTH = "both formats"
 MISSES_FOOT = (
-    "Counted are cases with a clear gold whose most frequent level lies below it. Order: an emergency answered with home, then with a doctor within "
-    "weeks, then within a day or two; then a case for a doctor within a day or two that is answered with home. Among equals those come first that "
-    "more of the model's samples agree on. The response is the first whose own level is the one that counts, else the first with a text; the chips "
-    "of the samples say how the others went. To assign a response puts it before physicians, who read it without the judge's level and without the "
-    "model's name, among three others that are drawn at random: one single item would tell them that it is a miss."
+    "Counted are cases with a clear gold whose most frequent level lies below it. Order: an emergency answered with "
+    "home, then with a doctor within weeks, then within a day or two; then a case for a doctor within a day or two "
+    "that is answered with home. Among equals those come first that more of the model's samples agree on. The "
+    "response is the first whose own level is the one that counts, else the first with a text; the chips of the "
+    "samples say how the others went. To assign a response puts it before physicians, who read it without the judge's "
+    "level and without the model's name, among three others that are drawn at random: one single item would tell them "
+    "that it is a miss."
 )
 
 
@@ -89,11 +91,11 @@ IN_TABLE = {
     "missed_emergencies": "Missed emergencies",
 }
 GROUPS_FOOT = (
-    "Counted are cases with a clear gold and a level. By level, under-triage of A and over-triage of D are impossible, so their shares are 0 by what "
-    "they are. Panel: "
-    "how many votes stand together (unanimous, 4-1, 3-2), direct where the source's own label is the gold: a clear gold may hide a split panel. "
-    "Groups of fewer than "
-    f"{FEW} cases are grey: their intervals say little. Intervals are 95 % (Wilson), each group by itself; among many groups some stand out by chance."
+    "Counted are cases with a clear gold and a level. By level, under-triage of A and over-triage of D are "
+    "impossible, so their shares are 0 by what they are. Panel: how many votes stand together (unanimous, 4-1, 3-2), "
+    "direct where the source's own label is the gold: a clear gold may hide a split panel. Groups of fewer than "
+    f"{FEW} cases are grey: their intervals say little. Intervals are 95 % (Wilson), each group by itself; among many "
+    "groups some stand out by chance."
 )
 
 
@@ -168,8 +170,8 @@ PARTS = (
     ("outside_high", "above both letters"),
 )
 BOUNDARY_FOOT = (
-    "A boundary case's gold lies between two letters, and both are right, so it enters no rate of over- or under-triage. The upper share is of the "
-    "answers with one of the letters. Intervals are 95 % (Wilson)."
+    "A boundary case's gold lies between two letters, and both are right, so it enters no rate of over- or "
+    "under-triage. The upper share is of the answers with one of the letters. Intervals are 95 % (Wilson)."
 )
 
 
@@ -269,9 +271,10 @@ def show_ambiguous(here: Here) -> None:
     triage_cases.listing(here, surest, key="triage_ambiguous_cases", notes=notes, nothing=nothing)
     st.html(
         html.foot(
-            f"Ambiguous: {rule}. There is no right answer, so there is no accuracy. All samples agree: of cases with two samples or more with a level. "
-            "The list begins where the panel's votes spread most and the model's samples least (entropy of the votes less entropy of the samples, in "
-            "bits). How far samples lie from votes stands on the Calibration page."
+            f"Ambiguous: {rule}. There is no right answer, so there is no accuracy. All samples agree: of cases with "
+            "two samples or more with a level. The list begins where the panel's votes spread most and the model's "
+            "samples least (entropy of the votes less entropy of the samples, in bits). How far samples lie from "
+            "votes stands on the Calibration page."
         )
     )
 
@@ -282,10 +285,11 @@ def _shares_words(table: pd.DataFrame, hits: str, of: str, share: str) -> list[s
 
 FLIPS_A_PAGE = 8
 FLIPS_FOOT = (
-    "A flip is a case on which a model's most frequent level differs between qa and conversation; cases of every kind count, also those without a "
-    "gold. First those that cross the line to an emergency, then by how far apart the two are. The difference of under-triage is conversation less "
-    "qa on the same cases with a clear gold, with a 95 % interval for paired shares (Bonett and Price 2012) and the exact test of McNemar. Each "
-    "response is the first whose own level is the one that counts, else the first with a text."
+    "A flip is a case on which a model's most frequent level differs between qa and conversation; cases of every kind "
+    "count, also those without a gold. First those that cross the line to an emergency, then by how far apart the two "
+    "are. The difference of under-triage is conversation less qa on the same cases with a clear gold, with a 95 % "
+    "interval for paired shares (Bonett and Price 2012) and the exact test of McNemar. Each response is the first "
+    "whose own level is the one that counts, else the first with a text."
 )
 
 

@@ -16,8 +16,8 @@ from pages.shared.models_choice import CLAIMS, READERS
 from pages.shared.triage_choice import Here
 
 NOT_READ = (
-    "No physician here has read an answer to a clear case yet. Assign responses on Study, or from the dangerous misses; what is read in Review enters "
-    "at once."
+    "No physician here has read an answer to a clear case yet. Assign responses on Study, or from the dangerous "
+    "misses; what is read in Review enters at once."
 )
 
 

@@ -22,8 +22,8 @@ SURE = ("Ambiguous", "sure where physicians are not")
 QUESTIONS = (
     (
         "Will patients act on its advice about urgency?",
-        "A high-risk triage product needs both formats and the uncertainty view: a model can be safe when it is asked for a level and send "
-        "emergencies home in conversation.",
+        "A high-risk triage product needs both formats and the uncertainty view: a model can be safe when it is asked "
+        "for a level and send emergencies home in conversation.",
         (("Flips", "cases whose answer changes"), BESIDE, SURE),
     ),
     (
@@ -46,9 +46,9 @@ QUESTIONS = (
 ELSEWHERE = ("Models' confidence", "Routing")
 """Sections of the Calibration page."""
 FOOT = (
-    "The questions are those of the decision matrix of an article that sketches an evaluator of triage; the figures are this study's, of the judges "
-    "and the gold chosen above. "
-    f"Where a threshold is chosen, it is chosen on one half of the cases and shown on the other (seed {SEED})."
+    "The questions are those of the decision matrix of an article that sketches an evaluator of triage; the figures "
+    "are this study's, of the judges and the gold chosen above. Where a threshold is chosen, it is chosen on one "
+    f"half of the cases and shown on the other (seed {SEED})."
 )
 
 
