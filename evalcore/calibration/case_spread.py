@@ -29,7 +29,7 @@ MODEL_SHARES = ("m_A", "m_B", "m_C", "m_D")
 BY = ("model", "format")
 N_DRAWS = 400
 MOST_DRAWS = 400_000
-"""Over all different panels together: with more than a thousand of them each is drawn fewer times, since their floors are averaged."""
+"""Over all different panels together, since their floors are averaged."""
 BLOCK = 250
 NO_CASES = "No case has both a panel of two votes and a valid sample of the model."
 NO_PAIRS = "No case with a panel has two valid samples, which the unbiased distance needs."
@@ -39,7 +39,7 @@ NO_SPREAD = (
 
 
 def entropies(h: Floats, m: Floats) -> dict[str, Floats]:
-    """How widely the panels' distributions `h` and the models' `m` (the last axis: the levels) spread, in bits: the measures of `MEASURED`.
+    """How widely the distributions of panels `h` and models `m` (last axis: levels) spread, in bits.
 
     >>> h, m = np.array([[0, 0, 0.7, 0.3]]), np.array([[0, 0, 0.2, 0.8]])
     >>> {name: round(float(x[0]), 6) for name, x in entropies(h, m).items()}
@@ -56,9 +56,9 @@ def _entropy(p: Floats) -> Floats:
 def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Generator) -> dict[str, Floats]:
     """The spread of a model that votes as each case's physicians vote; NaN with fewer than two votes.
 
-    Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands for (`behind`).
-    Few of either show less spread than what they are drawn from. `votes`: of each case on A, A/B, ..., D; of each wanted floor its case and number of valid
-    samples.
+    Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians
+    that the panel stands for (`behind`). Few of either show less spread than what they are drawn from. `votes`: of each
+    case on A, A/B, ..., D; of each wanted floor its case and number of valid samples.
     """
     panels, of_case = np.unique(votes, axis=0, return_inverse=True)
     most = int(n_samples.max(initial=0)) + 1
@@ -77,12 +77,14 @@ def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Gener
 
 
 def behind(votes: Floats) -> Floats:
-    """The votes of the physicians that panels stand for: counts on A, A/B, ..., D, a row a panel, as shares that are spread a little further.
+    """The votes of the physicians behind panels: counts on A, A/B, ..., D as shares that are spread a little further.
 
-    Five votes show less disagreement than the many physicians they are drawn from: two votes drawn from them with replacement may be the same one, and differ
-    (n-1)/n as often as two physicians do. A floor drawn from the panel's shares as they are is a third too low for panels of five. So part of each level's
-    share goes to its neighbours, so much that two draws differ as often as two physicians of the panel do (the unbiased estimate). A unanimous panel stays as
-    it is. In simulation the floors are then within a tenth of what they should be for panels that spread over neighbouring levels. NaN without votes.
+    Five votes show less disagreement than the many physicians they are drawn from: two votes drawn from them with
+    replacement may be the same one, and differ (n-1)/n as often as two physicians do. A floor drawn from the panel's
+    shares as they are is a third too low for panels of five. So part of each level's share goes to its neighbours, so
+    much that two draws differ as often as two physicians of the panel do (the unbiased estimate). A unanimous panel
+    stays as it is. In simulation the floors are then within a tenth of what they should be for panels that spread over
+    neighbouring levels. NaN without votes.
     """
     n = votes.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -95,7 +97,8 @@ def behind(votes: Floats) -> Floats:
         between = own[:, 1::2]
         touching = np.pad(between, ((0, 0), (1, 0))) + np.pad(between, ((0, 0), (0, 1)))
         noise = ((letters * (1 - letters) - touching / 4) / (n - 1)).sum(axis=1)
-        # With a part x moved the sum of squared shares is S + 2 x (h.step) + x^2 (step.step); it has to fall by the noise.
+        # With a part x moved the sum of squared shares is S + 2 x (h.step) + x^2 (step.step); it has to fall by the
+        # noise.
         a, b = (step**2).sum(axis=1), (letters * step).sum(axis=1)
         part = (-b - np.sqrt(np.maximum(b**2 - a * noise, 0))) / a
     part = np.clip(np.nan_to_num(part, nan=0.0), 0, 1)[:, None]
@@ -126,16 +129,18 @@ def case_spread(
     """The model's spread beside the panel's, for every case with a panel of two votes or more.
 
         distance    D = sum over the 3 inner cuts of (F-G)^2 - var F - var G, unbiased: 0 on average for a model that draws from the same
-                    physicians, below 0 on single cases. var G = G(1-G)/(m-1). A vote on the boundary at the cut counts half on
-                    either side, and so varies less than a letter: var F = (F(1-F) - b/4)/(n-1), b the share of such votes; of
-                    samples on a boundary likewise. Without any, F(1-F)/(n-1)
+                    physicians, below 0 on single cases. var G = G(1-G)/(m-1). A vote on the boundary at the cut counts
+                    half on either side, and so varies less than a letter: var F = (F(1-F) - b/4)/(n-1), b the share of
+                    such votes; of samples on a boundary likewise. Without any, F(1-F)/(n-1)
         entropy_panel, entropy_model   in bits, 0..2
         concentration   entropy_panel - entropy_model, -2..2: above 0 the model is surer than the physicians
 
-    Few votes and few samples make entropies too small, and those of unequal numbers incomparable: `floor_` columns say what a model that draws from the panel
-    itself would have on average, with as many votes and samples (`floors`). `own` are rows of `own_confidence(predictions(triage_data, judges))`.
-    Gives one row a case, model and format with a valid sample: h_A .. h_D (votes), m_A .. m_D (samples), panel_share (of the panel that chose the model's most
-    frequent level), the measures (distance is NaN with fewer than two valid samples), and floor_ of each but the distance.
+    Few votes and few samples make entropies too small, and those of unequal numbers incomparable: `floor_` columns say
+    what a model that draws from the panel itself would have on average, with as many votes and samples (`floors`).
+    `own` are rows of `own_confidence(predictions(triage_data, judges))`. Gives one row a case, model and format with a
+    valid sample: h_A .. h_D (votes), m_A .. m_D (samples), panel_share (of the panel that chose the model's most
+    frequent level), the measures (distance is NaN with fewer than two valid samples), and floor_ of each but the
+    distance.
     """
     rows = own["row"].to_numpy()
     n_votes = triage_data.cases["n_votes"].to_numpy()[rows]
@@ -165,7 +170,7 @@ def case_spread(
 def distances(
     h: Floats, m: Floats, n_votes: Floats, n_valid: Floats, vote_halves: Floats, sample_halves: Floats
 ) -> Floats:
-    """The unbiased distance D of each case (`case_spread`); NaN with fewer than two votes or samples. The halves lie on each of the three boundaries, n x 3."""
+    """The unbiased distance D of each case; NaN with fewer than two votes or samples. Halves: n x 3 boundaries."""
     cuts = N_LEVELS - 1
     panel, model = np.cumsum(h, axis=1)[:, :cuts], np.cumsum(m, axis=1)[:, :cuts]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -197,7 +202,7 @@ class OfAmbiguous(NamedTuple):
 
     summary: pd.DataFrame
     cases: pd.DataFrame
-    """Rows of `case_spread`: those first where the model is sure and physicians are not (by concentration, then by confidence)."""
+    """Rows of `case_spread`, those first where the model is sure and physicians are not."""
     n_few: int
     """Predictions with one valid sample, which show no spread and are left out."""
 
@@ -213,9 +218,10 @@ def on_ambiguous(triage_data: TriageData, own: pd.DataFrame, judges: Mapping[str
 
 
 def summary(spread: pd.DataFrame) -> pd.DataFrame:
-    """The measures on average over the cases of `case_spread`, a row a model, format and measure; the interval is 95 %, t over cases.
+    """The measures on average over the cases of `case_spread`, a row a model, format and measure; t over cases.
 
-    n_left_out: Cases without the two samples that it needs; floor: the mean of the cases' floors (0 for distance); undefined: why there is no value.
+    n_left_out: Cases without the two samples that it needs; floor: the mean of the cases' floors (0 for distance);
+    undefined: why there is no value.
     """
     cells, keys = cells_of(spread, BY)
     parts = []

@@ -1,7 +1,7 @@
-"""Judges' and models' own confidences: what they are the probability of, and how right they are beside physicians' blind reads or a clear gold.
+"""Judges' and models' own confidences: what they mean, and how right they are beside blind reads or a clear gold.
 
-A confidence that a judge states is either P(met) or P(my label is right) (`schema.ConfidenceMeaning`). Nothing is drawn or computed from it before
-that is known.
+A confidence that a judge states is either P(met) or P(my label is right) (`schema.ConfidenceMeaning`). Nothing is drawn
+or computed from it before that is known.
 """
 
 import math
@@ -37,13 +37,15 @@ OF_COUNTS = [*OF_LEVELS[:3], "n_met", "share_met", "mean_confidence", "mean_conf
 def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
     """Each judge's stated confidences beside its labels, and whether they can mean what they are said to mean.
 
-    Meaning P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or more than half of the labels "met" with
-    one below: a judge that calls 0.4 % met with a mean confidence of 0.903 does not state P(met). Meaning P(right) is contradicted where more than half of
-    the labels of one kind come with less than a guess would have, 0.5. Of a kind with fewer than `FEWEST_LABELS` labels nothing is concluded. `counts` are
-    those of `queries.stated`; a judge that is missing in `meanings` has not been asked about.
-    Gives one row a judge, by name: `OF_COUNTS` (meaning is None where nobody has said; shares in [0, 1], means NaN without any label), contradicted, usable
-    (the meaning is known and not contradicted), why (what speaks against it, or that it is to be chosen; "" where usable), against_met and against_right
-    (what the labels say against that meaning, "" where nothing).
+    Meaning P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or
+    more than half of the labels "met" with one below: a judge that calls 0.4 % met with a mean confidence of 0.903 does
+    not state P(met). Meaning P(right) is contradicted where more than half of the labels of one kind come with less
+    than a guess would have, 0.5. Of a kind with fewer than `FEWEST_LABELS` labels nothing is concluded. `counts` are
+    those of `queries.stated`; a judge that is missing in `meanings` has not been asked about. Gives one row a judge, by
+    name: `OF_COUNTS` (meaning is None where nobody has said; shares in [0, 1], means NaN without any label),
+    contradicted, usable (the meaning is known and not contradicted), why (what speaks against it, or that it is to be
+    chosen; "" where usable), against_met and against_right (what the labels say against that meaning, "" where
+    nothing).
     """
     rows, against = [], []
     for judge, mine in counts.groupby("judge", sort=True, observed=True):
@@ -75,8 +77,8 @@ def _against(meaning: ConfidenceMeaning, sums: pd.DataFrame) -> str:
 def level_meanings(triage_data: TriageData, meanings: Meanings, *, of_parser: bool = False) -> pd.DataFrame:
     """The same for judges that read levels of care: a level is neither met nor not met, so only P(right) can be meant.
 
-    It is contradicted where more than half of the confidences lie below a guess among four, 0.25. Gives `OF_LEVELS` and the further columns.
-    `of_parser`: For what models state themselves, which the parser reads (one row, or none).
+    It is contradicted where more than half of the confidences lie below a guess among four, 0.25. Gives `OF_LEVELS` and
+    the further columns. `of_parser`: For what models state themselves, which the parser reads (one row, or none).
     """
     stated = stated_levels(triage_data)
     rows, against = [], []
@@ -111,16 +113,17 @@ def _unasked(judge: str) -> str:
 
 
 def takes_stated(meaning: pd.DataFrame) -> bool:
-    """Whether a confidence that a model states may count as its own: some state one, and what it means is known and not contradicted."""
+    """Whether a confidence that a model states may count as its own."""
     return len(meaning) > 0 and bool(meaning["usable"].all())
 
 
 def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
     """Confidences as the probability that the judge's own label is right.
 
-    P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or contradicted, has no such probability: NaN,
-    with the sentence that says why (refused), so that nothing is computed from it. `frame` holds a label a row: judge, label (1 met, 0 not met; needed for
-    P(met) alone), confidence; `checked` is that of `criteria_meanings` or `level_meanings`.
+    P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or
+    contradicted, has no such probability: NaN, with the sentence that says why (refused), so that nothing is computed
+    from it. `frame` holds a label a row: judge, label (1 met, 0 not met; needed for P(met) alone), confidence;
+    `checked` is that of `criteria_meanings` or `level_meanings`.
     """
     by_judge = checked.set_index("judge")
     judge = frame["judge"].astype(object)
@@ -135,7 +138,7 @@ def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
 
 
 def stated_words(row: Row) -> str:
-    """What a judge states, before anybody says what it means: a row of `criteria_meanings` or `level_meanings` in words.
+    """What a judge states, before anybody says what it means: a row of `criteria_meanings` or `level_meanings`.
 
     >>> row = {"judge": "Wren", "n": 1000, "share_met": 0.004, "mean_confidence": 0.903}
     >>> stated_words(row | {"mean_confidence_met": 0.81, "mean_confidence_not_met": 0.9034})
@@ -154,7 +157,7 @@ def stated_words(row: Row) -> str:
 
 FEWEST = 2
 DIGITS = 9
-"""Means of stated confidences are rounded, so that 0.8 three times is 0.8 again: a threshold of 0.8 would send it to a human else."""
+"""Means of stated confidences are rounded, so that 0.8 three times is 0.8 again, and not below it."""
 NO_CONFIDENCE = "No model has a confidence of its own on a clear case: none is stated, and no case has two valid samples of a model."
 NAMED = 3
 
@@ -165,11 +168,12 @@ def who(row: Row) -> str:
 
 
 def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.DataFrame:
-    """Predictions with the confidence that is the model's own: the one that it states itself, else the share of its samples.
+    """Predictions with the model's own confidence: the one that it states itself, else the share of its samples.
 
-    A confidence stated with a level belongs to whoever read the level. The parser takes both from the model's own words, so where it read the level
-    the model states the confidence. With `stated` false the share of its samples alone counts (where nobody has said what the stated ones mean). confidence is
-    in [0, 1] (a share from two valid samples on; NaN where the model has none).
+    A confidence stated with a level belongs to whoever read the level. The parser takes both from the model's own
+    words, so where it read the level the model states the confidence. With `stated` false the share of its samples
+    alone counts (where nobody has said what the stated ones mean). confidence is in [0, 1] (a share from two valid
+    samples on; NaN where the model has none).
     """
     is_stated = predictions["stated"].notna() & stated
     share = predictions["share"].where(predictions["n_valid"].ge(FEWEST))
@@ -179,7 +183,7 @@ def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.Data
 
 
 def model_items(own: pd.DataFrame) -> pd.DataFrame:
-    """How sure the model was of each prediction on a clear case, and whether it was right: for `reliability` by `BY_MODEL`, cluster is the case."""
+    """How sure the model was of each prediction on a clear case, and whether it was right, for `reliability`."""
     kept = own.loc[own["kind"].eq(Kind.CLEAR) & own["predicted"].notna()].reset_index(drop=True)
     items = kept.assign(cluster=kept["row"], right=kept["predicted"].eq(kept["gold"]).astype(float))
     return items[[*BY_MODEL, "cluster", "confidence", "is_stated", "right", "gold", "predicted"]]
@@ -208,7 +212,8 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
         are = f". So {'is' if len(others) == 1 else 'are'} {_few(others)}" if others else ""
         sentences.append(
             f"{who(row)} is over-confident: {percent_words(row['mean_confidence'])} sure on average, right on "
-            f"{percent_words(row['share_right'])} of {counted(row['n'], 'clear case')}, {value} [{low}, {high}] percentage points too sure{are}."
+            f"{percent_words(row['share_right'])} of {counted(row['n'], 'clear case')}, {value} [{low}, {high}] "
+            f"percentage points too sure{are}."
         )
     elif known["difference_low"].isna().all():
         sentences.append(f"Whether models are over-confident cannot be said. {known['undefined'].iloc[0]}".rstrip())
@@ -235,7 +240,7 @@ TIED = "The judges are evenly split, so there is no majority."
 
 
 class Held(NamedTuple):
-    """Judges' confidences held against physicians' reads: what each judge's means, and whether the reads are drawn ones (else all count)."""
+    """Judges' confidences against physicians' reads: what they mean, and whether the reads are drawn ones."""
 
     meanings: pd.DataFrame
     calibrated: Calibrated
@@ -251,18 +256,20 @@ def held_against_reads(
     *,
     drawn: bool = True,
 ) -> dict[str, Held]:
-    """Of criteria and of levels; `counts` and `beside` are those of `queries.stated` and `queries.beside_reads`. Where no read was drawn, all count."""
+    """Of criteria and of levels; `counts` and `beside` are of `queries`. Where no read was drawn, all count."""
     of_criteria, of_levels = criteria_meanings(counts, meanings), level_meanings(triage_data, meanings)
     make: dict[str, tuple[pd.DataFrame, Callable[..., Calibrated]]] = {
         "criteria": (of_criteria, partial(judges_on_criteria, beside, of_criteria, rubric_data)),
         "levels": (of_levels, partial(judges_on_levels, triage_data, of_levels)),
     }
-    held = {}
-    for name, (table, of_reads) in make.items():
-        found = of_reads(drawn=drawn)
-        is_drawn = drawn and bool(found.errors["n"].any())
-        held[name] = Held(table, found if is_drawn or not drawn else of_reads(drawn=False), is_drawn)
-    return held
+    return {name: Held(table, *on_reads(of_reads, drawn=drawn)) for name, (table, of_reads) in make.items()}
+
+
+def on_reads(make: Callable[..., Calibrated], *, drawn: bool) -> tuple[Calibrated, bool]:
+    """What `make` gives of the drawn reads, where these are wanted and there are any, else of all; and which it is."""
+    found = make(drawn=drawn)
+    is_drawn = drawn and bool(found.errors["n"].any())
+    return found if is_drawn or not drawn else make(drawn=False), is_drawn
 
 
 UNITS = {"criteria": ("criterion", "conversation"), "levels": ("level", "case")}
@@ -285,10 +292,11 @@ def held_words(held: Mapping[str, Held]) -> list[str]:
 def judges_on_criteria(
     beside: pd.DataFrame, checked: pd.DataFrame, rubric_data: RubricData | None, *, drawn: bool
 ) -> Calibrated:
-    """Judges' stated confidences on criteria against physicians' blind reads, a group a judge; and the majority of several, a group more.
+    """Judges' stated confidences on criteria against blind reads, a group a judge; and the majority of several.
 
-    A judge whose meaning is not known in `checked`, or contradicted, has no value, and the sentence why. `rubric_data` is None where not several judges have
-    labelled criteria. With `drawn` only reads of items that were drawn with a known probability count, by its inverse.
+    A judge whose meaning is not known in `checked`, or contradicted, has no value, and the sentence why. `rubric_data`
+    is None where not several judges have labelled criteria. With `drawn` only reads of items that were drawn with a
+    known probability count, by its inverse.
     """
     stated = criterion_items(as_right(beside, checked), drawn=drawn)
     return _with_majority(stated, None if rubric_data is None else majority_items(rubric_data, drawn=drawn))
@@ -304,9 +312,10 @@ def _with_majority(stated: pd.DataFrame, agreed: pd.DataFrame | None) -> Calibra
 
 
 def criterion_items(beside: pd.DataFrame, *, drawn: bool = False) -> pd.DataFrame:
-    """One row a judge and item that physicians have read: how sure the judge is that its label is right, and how right it is.
+    """A row a judge and item that physicians have read: how sure the judge is that its label is right, and how right.
 
-    `beside` is `as_right(queries.beside_reads(...), checked)`; right: the share of the physicians' blind first reads that say what the judge says.
+    `beside` is `as_right(queries.beside_reads(...), checked)`; right: the share of the physicians' blind first reads
+    that say what the judge says.
     """
     kept = beside.loc[beside["is_drawn"] & beside["inclusion_probability"].notna()] if drawn else beside
     return kept.assign(
@@ -322,10 +331,11 @@ def _share_alike(label: pd.Series, share_met: pd.Series) -> pd.Series:
 
 
 def majority(labels: pd.DataFrame) -> pd.DataFrame:
-    """What most of several judges, or of one judge asked again and again, say of each item, and how many of them: a confidence that nobody states.
+    """What most of several judges, or of one asked repeatedly, say of each item, and the share of them that does.
 
-    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label. refused: why there is neither label nor
-    confidence (the share that says so, in (0.5, 1]): fewer than three votes, since two that agree are always sure, or votes evenly split.
+    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label.
+    refused: why there is neither label nor confidence (the share that says so, in (0.5, 1]): fewer than three votes,
+    since two that agree are always sure, or votes evenly split.
     """
     n = labels.notna().to_numpy().sum(axis=1)
     label, share = most(np.nansum(labels.to_numpy(dtype=float), axis=1), n)
@@ -337,10 +347,11 @@ def majority(labels: pd.DataFrame) -> pd.DataFrame:
 
 
 def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFrame:
-    """One row per item that physicians have read and a judge has labelled: what most of the judges say of it, and the share of them that does.
+    """A row an item that physicians have read and a judge has labelled: what most judges say, and the share of them.
 
-    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote. Groups are
-    "majority of 3 judges", "Magpie, asked 3 times". No row where no item has three votes; others are told as refused.
+    The same for each judge that was asked several times: what it says most often, and the share of its answers that say
+    so. Juries have no vote. Groups are "majority of 3 judges", "Magpie, asked 3 times". No row where no item has three
+    votes; others are told as refused.
     """
     parts = [_majority_items(rubric_data, jury_names(rubric_data.voters)[0], drawn=drawn)]
     for judge in rubric_data.voters:
@@ -364,14 +375,14 @@ def _majority_items(rubric_data: RubricData, name: str, *, drawn: bool) -> pd.Da
 
 
 def judges_on_levels(triage_data: TriageData, checked: pd.DataFrame, *, drawn: bool) -> Calibrated:
-    """As `judges_on_criteria`, for levels that judges read out of responses; a group a judge or majority, and format."""
+    """As `judges_on_criteria`, for levels that judges read; a group a judge or majority, and format."""
     items = level_items(triage_data, drawn=drawn)
     items = items.loc[items["judge"].ne(PARSER)].reset_index(drop=True)
     return _with_majority(as_right(items, checked), level_vote_items(triage_data, drawn=drawn))
 
 
 def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> pd.DataFrame:
-    """The levels that come with a stated confidence (sample, judge, label, confidence), the parser's too; where they are named, of `samples` alone."""
+    """The levels with a stated confidence: sample, judge, label, confidence; where named, of `samples` alone."""
     confidences = triage_data.confidence
     if samples is not None:
         confidences = confidences.loc[confidences["sample"].isin(samples)]
@@ -387,20 +398,21 @@ def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> 
 
 
 def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
-    """One row a level that a judge read out of a response with a stated confidence, where physicians have read the response blind.
+    """A row a level with a stated confidence, where physicians have read the response blind.
 
-    With `drawn` only responses that were drawn with a known probability, weighted by its inverse. right: the share of the physicians' blind first reads whose
-    level has a letter in common with it; reads that could not assess are left out.
+    With `drawn` only responses that were drawn with a known probability, weighted by its inverse. right: the share of
+    the physicians' blind first reads whose level has a letter in common with it; reads that could not assess are left
+    out.
     """
     reads = _response_reads(triage_data, drawn=drawn)
     return _beside(stated_levels(triage_data, reads["sample"]), reads, triage_data)
 
 
 def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
-    """The same for several judges as one: what most of them read out of a response, and the share of them that does as its confidence.
+    """The same for several judges as one: what most of them read, and the share of them that does as its confidence.
 
-    A group a format in which three judges or more have read a level out of one of these responses; refused: fewer than three gave a level. The parser reads
-    what an answer states, and is no judge.
+    A group a format in which three judges or more have read a level out of one of these responses; refused: fewer than
+    three gave a level. The parser reads what an answer states, and is no judge.
     """
     reads = _response_reads(triage_data, drawn=drawn)
     places = reads["sample"].drop_duplicates().to_numpy(dtype=np.int64)

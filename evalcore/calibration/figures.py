@@ -24,7 +24,7 @@ ROW_PIXELS, FRAME_PIXELS = 34, 96
 
 
 class _Squares:
-    """Squares side by side with a dotted diagonal, both axes in shares from `start` to 1; each series has one mark and one colour throughout."""
+    """Squares side by side, axes from `start` to 1, a dotted diagonal; a series has one mark and colour throughout."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ def reliability(
     x_title: str,
     y_title: str,
 ) -> go.Figure:
-    """How often labels are right over how sure they were stated, a square a panel: of `reliability.reliability`, with panel and series."""
+    """`reliability.reliability` with panel and series: how often labels are right over how sure, a square a panel."""
     start = max(0.0, math.floor(10 * min(table["lowest"].min(), table["low"].min())) / 10) if len(table) else 0.0
     squares = _Squares(panels, start, x_title, table["series"].astype(str), colours, dashes)
     names, inset = squares.names, 0.03 * (1 - start)
@@ -140,7 +140,7 @@ def routing(
     colours: Mapping[str, str],
     dashes: Mapping[str, str],
 ) -> go.Figure:
-    """What share of the dangerous misses is caught over what share of the cases goes to a human, by format; `chosen` has one large mark each."""
+    """Dangerous misses caught over cases that go to a human, by format; `chosen` has one large mark each."""
     title = "Sent to a human (share of the clear cases)"
     squares = _Squares(panels, 0.0, title, curves["model"].astype(str), colours, dashes)
     for column, panel in enumerate(panels, start=1):
@@ -184,7 +184,7 @@ def routing(
 
 
 def spread(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
-    """Dots with intervals, a row a model and format of `case_spread.summary`: the distance to the panel, and both entropies beside the floor (a tick)."""
+    """`case_spread.summary`: the distance to the panel, and both entropies beside the floor (a tick)."""
     table = table.astype({"model": str, "format": str})
     occurring = set(zip(table["model"], table["format"], strict=True))
     keys = [

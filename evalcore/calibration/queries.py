@@ -16,22 +16,21 @@ from evalcore.study.tables import TABLES, Rater, alias
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0}
 HALF = 0.5
-COLUMNS = [
-    "judge", "item_id", "example_id", "response_id", "criterion_id", "label", "confidence", "reference", "n_reads", "is_drawn", "reference_drawn",
-    "inclusion_probability",
-]  # fmt: skip
+COLUMNS = ["judge", "item_id", "example_id", "response_id", "criterion_id", "label", "confidence"]
+COLUMNS += ["reference", "n_reads", "is_drawn", "reference_drawn", "inclusion_probability"]
 
 
 def beside_reads(
     session: Session, *, judged: Callable[[], RubricData] | None = None, blind: Collection[int] = ()
 ) -> pd.DataFrame:
-    """Every label with a stated confidence, of every judge, on an item that a physician has read blind, by judge and item.
+    """Every label with a stated confidence on an item that a physician has read blind, by judge and item.
 
-    Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left out, and examples that wait for the
-    viewer's own blind read (`blind`), whose rows would tell a label or a read. `judged` gives what judges say of every item, where that is kept; None: read
-    here, if drawings ask for it.
-    Gives `COLUMNS`: label (1 met, 0 not met), confidence as stated, reference (share of the physicians' blind first reads that say met), is_drawn (a read of it
-    was drawn with a known probability), reference_drawn (of the drawn reads alone), inclusion_probability (over all drawings); NaN where there is none.
+    Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left
+    out, and examples that wait for the viewer's own blind read (`blind`), whose rows would tell a label or a read.
+    `judged` gives what judges say of every item, where that is kept; None: read here, if drawings ask for it. Gives
+    `COLUMNS`: label (1 met, 0 not met), confidence as stated, reference (share of the physicians' blind first reads
+    that say met), is_drawn (a read of it was drawn with a known probability), reference_drawn (of the drawn reads
+    alone), inclusion_probability (over all drawings); NaN where there is none.
     """
     reads = _reads(session, judged or partial(rubric_queries.judged, session))
     labels = _judged(session).merge(reads, on="item_id")
@@ -40,7 +39,7 @@ def beside_reads(
 
 
 def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
-    """How sure each judge says that it is: a row a judge and label (1 met, 0 not met), without `blind` examples; n_above and n_below are of 0.5."""
+    """How sure each judge says that it is, a row a judge and label (1 met, 0 not); n_above and n_below are of 0.5."""
     table = TABLES["verdict"].c
     statement = (
         select(

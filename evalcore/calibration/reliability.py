@@ -1,4 +1,4 @@
-"""Whether stated confidence is borne out: reliability by bins, debiased error, discrimination, temperature scaling; and the same in words."""
+"""Whether stated confidence is borne out: reliability, debiased error, discrimination, temperature; and in words."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ N_FITTED = 50
 """Of the draws, those that an isotonic regression is fitted to."""
 N_FOLDS = 5
 NEVER_SURE = 1e-3
-"""Confidences are taken as lying this far from 0 and 1 at least: a label that is wrong with confidence 1 would cost without end."""
+"""Confidences lie this far from 0 and 1 at least: a wrong label with confidence 1 would cost without end."""
 COLDEST, HOTTEST = np.log(0.05), np.log(20)
 ENDS = ("", "_low", "_high")
 NOTHING = "No item has both a confidence and something to hold it against."
@@ -99,7 +99,7 @@ def crossed(group: Codes, cluster: Codes) -> tuple[Codes, Codes, Codes]:
 
 
 def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
-    """The bin of each item, numbered over all groups, and the group of each bin. Items of one confidence stay together, in the bin of the middle one."""
+    """The bin of each item over all groups, and each bin's group. Items of one confidence stay in one bin."""
     if not len(items.group):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     n = items.counts()
@@ -117,7 +117,7 @@ def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
 
 
 class Sums(NamedTuple):
-    """Sums over bins, and over the cells of a bin and a cluster: w weights, y right, d confidence less right, each times the weight.
+    """Weighted sums over bins, and over cells of a bin and a cluster: w weights, y right, d confidence less right.
 
     ww, wy, yy are sums over a bin's cells of w_cell^2, w_cell y_cell, y_cell^2; n counts its items.
     """
@@ -150,9 +150,10 @@ def sums_of(items: Items, bins: Codes, n: int) -> Sums:
 def reliability(frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] = BY) -> pd.DataFrame:
     """How often labels are right, by how sure they were stated: the points and bars of a reliability diagram.
 
-    Bins hold equally many items, as far as ties allow, and there are at most as many as leave five clusters to each. `frame` has one row an item: the columns
-    of `by` (the group), cluster, confidence, right (both in [0, 1]; NaN: left out), and where there are any weight and refused (why there is no confidence).
-    Gives one row a group and bin, by confidence; low and high are 95 %, Wilson on the effective number of items, clustered.
+    Bins hold equally many items, as far as ties allow, and there are at most as many as leave five clusters to each.
+    `frame` has one row an item: the columns of `by` (the group), cluster, confidence, right (both in [0, 1]; NaN: left
+    out), and where there are any weight and refused (why there is no confidence). Gives one row a group and bin, by
+    confidence; low and high are 95 %, Wilson on the effective number of items, clustered.
     """
     items = items_of(frame, by)
     bins, of_group = bins_of(items, n_bins)
@@ -162,17 +163,12 @@ def reliability(frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] 
     scaled = items.weight * quotient(counts.astype(float), mass)[bins]  # the weights of a bin add up to its items
     shares = grouped_shares(items.right * scaled, items.cluster, bins, n, sizes=scaled)
     starts = np.cumsum(counts) - counts
-    return items.keys.take(of_group).reset_index(drop=True).assign(
-        bin=np.arange(n) - np.searchsorted(of_group, of_group, side="left"),
-        lowest=items.confidence[starts],
-        highest=items.confidence[starts + counts - 1],
-        mean_confidence=quotient(np.bincount(bins, items.weight * items.confidence, n), mass),
-        share_right=shares["share"].to_numpy(),
-        low=shares["low"].to_numpy(),
-        high=shares["high"].to_numpy(),
-        n=counts,
-        n_clusters=shares["n_clusters"].to_numpy(),
-    )  # fmt: skip
+    table = items.keys.take(of_group).reset_index(drop=True)
+    table["bin"] = np.arange(n) - np.searchsorted(of_group, of_group, side="left")
+    table["lowest"], table["highest"] = items.confidence[starts], items.confidence[starts + counts - 1]
+    table["mean_confidence"] = quotient(np.bincount(bins, items.weight * items.confidence, n), mass)
+    ends = shares[["share", "low", "high"]].set_axis(["share_right", "low", "high"], axis=1)
+    return table.join(ends).assign(n=counts, n_clusters=shares["n_clusters"])
 
 
 def calibration_error(
@@ -193,13 +189,15 @@ def calibration_error(
         null    the mean of ece over drawn data of the same confidences that are perfectly calibrated (right with the probability that
                 is stated), times the root of the design effect; null_high is exceeded by 5 % of them
 
-    Brier's score, mean (p - y)^2 = miscalibration - discrimination + uncertainty, where c is the isotonic regression of y on p and r the mean of y:
-    miscalibration = mean (p-y)^2 - mean (c-y)^2, discrimination = mean (r-y)^2 - mean (c-y)^2, uncertainty = mean (r-y)^2. Isotonic regression fits chance
-    too, so the first two are a little too large on few items: null_miscalibration is what perfectly calibrated data give. Intervals cluster: of error a
-    delete-one-cluster jackknife of its square; of the others by linearisation (c and r minimise their losses, so that their own error does not enter at first
-    order; where miscalibration is near 0 its interval is too narrow). `rng` is chance for the null alone, of `n_draws` (0: no null, and no ece either).
-    Gives one row a group that occurs in the frame; difference is mean_confidence less share_right; undefined: a sentence where there is no value or no
-    interval. Values are NaN without items, intervals and error with one cluster.
+    Brier's score, mean (p - y)^2 = miscalibration - discrimination + uncertainty, where c is the isotonic regression of
+    y on p and r the mean of y: miscalibration = mean (p-y)^2 - mean (c-y)^2, discrimination = mean (r-y)^2 - mean
+    (c-y)^2, uncertainty = mean (r-y)^2. Isotonic regression fits chance too, so the first two are a little too large on
+    few items: null_miscalibration is what perfectly calibrated data give. Intervals cluster: of error a
+    delete-one-cluster jackknife of its square; of the others by linearisation (c and r minimise their losses, so that
+    their own error does not enter at first order; where miscalibration is near 0 its interval is too narrow). `rng` is
+    chance for the null alone, of `n_draws` (0: no null, and no ece either). Gives one row a group that occurs in the
+    frame; difference is mean_confidence less share_right; undefined: a sentence where there is no value or no interval.
+    Values are NaN without items, intervals and error with one cluster.
 
     References:
         Kumar, Liang and Ma 2019 (debiased error); Dimitriadis, Gneiting and Jordan 2021 (CORP).
@@ -249,10 +247,8 @@ def _error(sums: Sums, of_group: Codes, n_groups: int) -> dict[str, Floats]:
     square = quotient(total, whole)
     b, w, y = sums.of_bin, sums.w_cell, sums.y_cell
     left = sums.n_cells[b] - 1
-    fewer = _terms(
-        sums.w[b] - w, sums.y[b] - y, sums.d[b] - sums.d_cell,
-        sums.ww[b] - w * w, sums.wy[b] - w * y, sums.yy[b] - y * y, left,
-    )  # fmt: skip
+    squares = (sums.ww[b] - w * w, sums.wy[b] - w * y, sums.yy[b] - y * y)
+    fewer = _terms(sums.w[b] - w, sums.y[b] - y, sums.d[b] - sums.d_cell, *squares, left)
     change = fewer - terms[b]
     lost = np.where(left > 1, w, np.where(left == 1, sums.w[b], 0))  # a bin that one cluster is left of goes whole
     codes, group, _ = crossed(of_group[b], sums.cluster)
@@ -307,7 +303,7 @@ def _null(
 
 
 def _design_effects(sums: Sums, of_group: Codes, n_groups: int) -> Floats:
-    """By how much clusters, weights and shares change the variance of the bins' shares, against as many truth values that are independent."""
+    """By how much clusters, weights and shares change the variance of the bins' shares."""
     share = quotient(sums.y, sums.w)
     spread = sums.yy - 2 * share * sums.wy + share**2 * sums.ww
     clustered = quotient(sums.n_cells * spread, (sums.n_cells - 1) * sums.w**2)
@@ -320,7 +316,7 @@ def _design_effects(sums: Sums, of_group: Codes, n_groups: int) -> Floats:
 
 
 class Calibrated(NamedTuple):
-    """Confidence against what is right: the tables of `reliability` and `calibration_error`, and which groups are majorities of several judges."""
+    """`reliability` and `calibration_error`, and which groups are majorities of several judges."""
 
     reliability: pd.DataFrame
     errors: pd.DataFrame
@@ -335,12 +331,14 @@ def calibrated(items: pd.DataFrame, by: Sequence[str] = BY) -> Calibrated:
 def scaled(
     frame: pd.DataFrame, *, rng: np.random.Generator, by: Sequence[str] = BY
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Calibration before and after temperature scaling, cross-validated over clusters; and the frame with the scaled confidences.
+    """Calibration before and after temperature scaling, cross-validated over clusters; and the scaled frame.
 
-    logit of the new confidence = logit of the old / temperature, with the temperature that minimises the negative log-likelihood of `right`: above 1 makes
-    confidences meeker, below 1 bolder; 0.5 stays 0.5, so scaling cannot repair a judge that is wrong more often than right. All items of a cluster are in one
-    fold, and each item is scaled by what the other folds say. `rng` draws the folds. A group with fewer clusters than `N_FOLDS` has no value.
-    temperature is of all items (0.05..20), with the range over the folds, no interval; log_loss is natural; a change is after less before, below 0 is better.
+    logit of the new confidence = logit of the old / temperature, with the temperature that minimises the negative
+    log-likelihood of `right`: above 1 makes confidences meeker, below 1 bolder; 0.5 stays 0.5, so scaling cannot repair
+    a judge that is wrong more often than right. All items of a cluster are in one fold, and each item is scaled by what
+    the other folds say. `rng` draws the folds. A group with fewer clusters than `N_FOLDS` has no value. temperature is
+    of all items (0.05..20), with the range over the folds, no interval; log_loss is natural; a change is after less
+    before, below 0 is better.
     """
     items = items_of(frame, by)
     fold = _folds(items, rng)
@@ -460,7 +458,7 @@ def brier_columns(errors: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority: bool = False) -> str:
-    """How far a judge's stated confidence (a row of `calibration_error`) is borne out; or, `is_majority`, the share of the judges that say the same."""
+    """How far a judge's stated confidence is borne out; or, `is_majority`, the share of the judges that agree."""
     labels = counted(row["n"], label, "criteria" if label == "criterion" else None)
     sure = percent_words(row["mean_confidence"])
     subject = f"The {name} is carried by {sure} of the votes" if is_majority else f"{name} is {sure} sure"
@@ -486,13 +484,13 @@ def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority:
     ends = ("difference_low", "difference_high", "error_high")
     farthest = decimal(max(abs(row[name]) for name in ends if not math.isnan(row[name])))
     return (
-        f"{head}. Its confidences are consistent with this (difference {difference}, {error}); with {labels} errors of up to "
-        f"{farthest} cannot be excluded."
+        f"{head}. Its confidences are consistent with this (difference {difference}, {error}); with {labels} errors "
+        f"of up to {farthest} cannot be excluded."
     )
 
 
 def reasons(table: pd.DataFrame) -> list[str]:
-    """Why rows of a table (group, or model and format; undefined: "" where there is a value) have no value: each reason once with its rows."""
+    """Why rows of a table (group, or model and format) have no value (`undefined`): each reason once with its rows."""
     names = table["group"] if "group" in table else table["model"].astype(str) + " in " + table["format"].astype(str)
     lacking = table["undefined"].ne("")
     by_reason = names.astype(str).loc[lacking].groupby(table["undefined"].loc[lacking], sort=False)

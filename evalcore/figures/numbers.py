@@ -56,6 +56,10 @@ class _Axis(NamedTuple):
 
 
 def _rows(figure: go.Figure, trace: Any) -> list[dict[str, Any]]:
+    if trace.type == "sankey":
+        flows = zip(trace.link.source, trace.link.target, trace.link.value, strict=True)
+        names = list(map(_plain, trace.node.label))
+        return [{"series": names[start], "words": names[end], "value": n} for start, end, n in flows]
     axes = {
         "across": _Axis.of(figure.layout[f"xaxis{(trace.xaxis or 'x')[1:]}"]),
         "up": _Axis.of(figure.layout[f"yaxis{(trace.yaxis or 'y')[1:]}"]),

@@ -134,13 +134,13 @@ class Drawing:
 
     drawn: pd.Series  # probability of each response that was drawn, by response_id
     share: float  # probability of one that was not drawn
-    fits: frozenset[int] | None  # responses that could have been drawn; None: any
+    fits: Numbers | None  # responses that could have been drawn; None: any
     items: pd.Series | None = None  # probability of items where each had its own, by item_id
     others: pd.Series | None = None  # probability of responses that were not drawn, where each had its own
 
     def could_take(self, response_ids: pd.Series) -> pd.Series:
         """Which responses had a chance."""
-        return response_ids.notna() if self.fits is None else response_ids.isin(list(self.fits))
+        return response_ids.notna() if self.fits is None else response_ids.isin(self.fits)
 
     def probability(self, reads: pd.DataFrame) -> pd.Series:
         """Of each read item, to be drawn here."""

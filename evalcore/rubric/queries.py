@@ -381,8 +381,9 @@ def drawings_of(
             rows = pd.DataFrame(
                 {"id": found["id"], "dataset": pd.Categorical.from_codes(found["evaluation"], pd.Index(names))}
             )
-        evaluations = rows.loc[rows["id"].isin(brought["response_id"]), "dataset"].unique()
-        fits = frozenset(rows.loc[rows["dataset"].isin(evaluations), "id"]) | set(brought["response_id"])
+        same = rows.loc[rows["id"].isin(brought["response_id"])]
+        gone = sorted(set(brought["response_id"]) - set(same["id"]))
+        fits = np.append(rows.loc[rows["dataset"].isin(same["dataset"].unique()), "id"], gone).astype(np.int64)
         by_response, by_item = (
             brought.groupby(name)["inclusion_probability"].max() for name in ("response_id", "item_id")
         )
@@ -464,16 +465,16 @@ def _is_list(chosen_by: dict[str, Any]) -> bool:
     return "plan" in chosen_by and "models" not in chosen_by
 
 
-def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[int] | None:
+def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> Numbers | None:
     if _is_list(chosen_by):
         return None
     if "plan" in chosen_by:  # drawn by `planning`
         response, model = (TABLES[name].c for name in ("response", "model"))
         statement = select(response.id).join(Model, model.id == response.model_id)
         named = model.name.in_(chosen_by["models"]), response.dataset == chosen_by["evaluation"]
-        return frozenset(session.connection().execute(statement.where(*named)).scalars())
+        return np.array(session.connection().execute(statement.where(*named)).scalars().all(), dtype=np.int64)
     words = {name: value for name, value in chosen_by.items() if name not in ("reads", EXTENDS)}
     if not words:
         return None
     fitting = assignment_queries.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
-    return frozenset(response for _, response in fitting if response is not None)
+    return np.array([response for _, response in fitting if response is not None], dtype=np.int64)

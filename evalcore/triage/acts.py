@@ -1,4 +1,4 @@
-"""What people do about triage: they lay down label maps, settings and meanings of confidence, and have the shipped judges read levels out of responses."""
+"""What people do about triage: label maps, settings, meanings of confidence, and levels read by rules."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Judge:
-    """One of the judges that ship: its version (the prompt_version of its rater), the format whose responses it reads, and what it makes of a text."""
+    """One of the judges that ship; `version` is the prompt_version of its rater."""
 
     name: str
     version: str
@@ -74,7 +74,7 @@ class Judge:
 
 @dataclass
 class LevelsRead:
-    """What a run has read: by judge, how many responses were given each label; and of those that cannot be assessed, in which language they are."""
+    """What a run has read: by judge its labels; and the languages of what cannot be assessed."""
 
     labels: dict[str, Counter[str]] = field(default_factory=dict)
     other_language: Counter[str] = field(default_factory=Counter)
@@ -150,12 +150,13 @@ JUDGES = (
 def read_levels(
     engine: Engine, *, actor: schema.Viewer, again: bool = False, progress: Callable[[int, int], None] | None = None
 ) -> LevelsRead:
-    """Give every response to a case that has a text the level that its text states (the parser, of qa) or recommends (the rules, of conversations).
+    """Give every response to a case that has a text its level: the parser in qa, the rules in conversations.
 
-    Left out are responses that this version of the judge has read, and those whose level by this judge came with a file; `again`: read all of them once more. A
-    new version's verdict supersedes that of the version before it. What is read is written at the end, some thousand levels at a time, each time with an audit
-    event: whoever stops it midway finds whole parts, and the next run reads what is left.
-    `progress`: Told how many responses have been read, and how many there are at most.
+    Left out are responses that this version of the judge has read, and those whose level by this judge came with a
+    file; `again`: read all of them once more. A new version's verdict supersedes that of the version before it. What is
+    read is written at the end, some thousand levels at a time, each time with an audit event: whoever stops it midway
+    finds whole parts, and the next run reads what is left. `progress`: Told how many responses have been read, and how
+    many there are at most.
     """
     read: list[tuple[Judge, ResponseText, Level]] = []
     with reading(engine) as session:

@@ -1,4 +1,4 @@
-"""Who says which level an answer gives: matrices, rates, harm and differences by judge, by physicians of the study, or by both, all in one form."""
+"""Matrices, rates, harm and differences by whoever says the level of an answer: judge, physicians, or both."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ WHOSE = {
 
 @dataclass(frozen=True)
 class LevelsBy:
-    """Whose levels count; `found`: predictions with gold and kind of their cases; `known`: what `answered` gave for `held`, by judge nothing."""
+    """Whose levels count; `found`: of `predictions.joined`; `known`: of `answered`, by judge nothing."""
 
     basis: Basis
     triage_data: TriageData
@@ -58,7 +58,7 @@ class LevelsBy:
 
 
 def usual_held(known: Sequence[Answers], spec: Analysis) -> tuple[Held, str]:
-    """What intervals are to hold for where nobody chooses, and why: as the study states, else the widest claim that the reads (`answered`) can carry."""
+    """What intervals are to hold for: as stated, else the widest claim that the reads carry; and why."""
     exact = MEASURES[Measure.EXACT]
     made_from, these = corrected.made_from, Physicians.THESE
     enough = [about for about in known if made_from(about, about.estimand(exact), "", these)["enough"]]
@@ -68,22 +68,22 @@ def usual_held(known: Sequence[Answers], spec: Analysis) -> tuple[Held, str]:
 
 
 def stated_judges(triage_data: TriageData, spec: Analysis) -> dict[str, str]:
-    """By format the first of the stated judges that has looked at any response; a format without one is left out."""
+    """By format the first of the stated judges that has looked at any response, where there is one."""
     read = {word.value: [name for name in spec.judges if name in triage_data.judges(word)] for word in Format}
     return {word: names[0] for word, names in read.items() if names}
 
 
 def with_cases(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of models that have cases here: published matrices are of other cases, of another mix, and are not held against them."""
+    """The rows of models that have cases here; published matrices are of other cases."""
     return table.loc[~table["model"].astype(str).str.endswith(PUBLISHED)]
 
 
 @dataclass(frozen=True)
 class Matrices:
-    """The matrices of all models by one basis, as `rates.confusion`, `rates.rates` and `rates.summary`; model and format as plain words.
+    """The matrices of all models by one basis, as `rates.confusion`, `rates.rates` and `rates.summary`; plain names.
 
-    Where shares are estimates, k and n are NaN, reason says what has to be read, and there is no summary. n_open: How many cases (by physicians: responses)
-    there are to look at in the cell, by physicians with those that enter no share, corrected those that the judge puts there.
+    Of estimates k and n are NaN, reason says what has to be read, and there is no summary. n_open: Cases (by
+    physicians: responses, volunteered ones too) to look at in the cell; corrected those that the judge puts there.
     """
 
     cells: pd.DataFrame
@@ -92,9 +92,10 @@ class Matrices:
 
 
 def matrices(of: LevelsBy) -> Matrices:
-    """The matrices of all models: of cases by judge, with the published ones behind them, of responses by physicians, estimates where corrected.
+    """Of cases by judge, with the published ones behind them; of responses by physicians; estimates where corrected.
 
-    Corrected, cells and rates have the further columns of `corrected_cells`, which may lie a little outside [0, 1]; value, low and high of a rate do not.
+    Corrected, cells and rates have the further columns of `corrected_cells`; value, low and high of a rate lie in [0,
+    1].
     """
     if of.basis is Basis.CORRECTED:
         cells = corrected.corrected_cells(of.known, of.held).astype(_WORDS)
@@ -138,7 +139,7 @@ def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, lis
 
 
 def harm(of: LevelsBy, weights: Weights) -> pd.DataFrame:
-    """Expected harm of all models, model and format as plain words: by judge with the published matrices, corrected with the columns of `corrected_harm`."""
+    """Expected harm of all models: by judge with the published matrices, corrected as `corrected_harm`."""
     if of.basis is Basis.PHYSICIANS:
         made = corrected.physicians_harm(of.triage_data, weights, settled=of.held.settled)
     elif of.basis is Basis.CORRECTED:
@@ -150,7 +151,7 @@ def harm(of: LevelsBy, weights: Weights) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Ranked:
-    """The models' expected harm on the cases that all of them answered in the format, where their order changes, and how every two differ on their cases."""
+    """Harm on the cases that all models answered in the format, where their order changes, and how every two differ."""
 
     harm: pd.DataFrame
     changes: pd.DataFrame
@@ -158,7 +159,7 @@ class Ranked:
 
 
 def ranked(of: LevelsBy, weights: Weights) -> Ranked:
-    """The models on the same cases, published matrices in none of it; by physicians nothing is ranked, and the differences alone are told."""
+    """The models on the same cases, without published matrices; by physicians the differences alone."""
     if of.basis is Basis.JUDGE:
         made = expected_harm(confusion(triage_harm.on_same_cases(of.found)), weights)
         differences = triage_harm.harm_differences(of.found, weights)
@@ -174,31 +175,31 @@ def ranked(of: LevelsBy, weights: Weights) -> Ranked:
 
 
 SAFETY = (Measure.UNDER, Measure.MISSED_EMERGENCIES)
-_PAIR_COLUMNS = (
-    "format", "measure", "model_1", "model_2", "n", "difference", "low", "high", "se", "df", "p", "p_holm", "reason",
-)  # fmt: skip
+_PAIR_COLUMNS = ["format", "measure", "model_1", "model_2", "n", "difference", "low", "high", "se", "df", "p", "p_holm"]
+_PAIR_COLUMNS += ["reason"]
 NO_PAIR = "no such case has a level of both models"
 
 
 def safety(of: LevelsBy) -> pd.DataFrame:
-    """Differences of under-triage and of missed emergencies of every two models, case by case: by the judge those of `judged_differences`.
+    """Differences of under-triage and of missed emergencies of every two models: by the judge `judged_differences`.
 
-    By what physicians have read, or by the judge corrected by it, from influence values: a case's influence is what it adds to either rate
-    (`estimator.influences`); their difference over the cases of both has the variance and the degrees of freedom of `rubric.corrected.paired_differences`.
-    Without k_1 and k_2, with se and df; numbers are NaN where too little was read of either model, and reason says of whom what lacks.
+    By physicians, or corrected, as `rubric.corrected.paired_differences`, from what each case adds to either rate:
+    without k_1 and k_2, with se and df; NaN where too little was read of either model, and reason says of whom what
+    lacks.
     """
     if of.basis is Basis.JUDGE:
         return judged_differences(of.found)
     tables = [paired_costs(of, MEASURES[measure]).assign(measure=measure.value) for measure in SAFETY]
-    found = pd.concat(tables, ignore_index=True)[list(_PAIR_COLUMNS)]
+    found = pd.concat(tables, ignore_index=True)[_PAIR_COLUMNS]
     return found.sort_values("format", kind="stable", key=lambda names: names.ne("qa"), ignore_index=True)
 
 
 def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
-    """By the judge: the difference of every two models' rates on the cases that both answered. It is the judge's opinion.
+    """In the judge's opinion the difference of every two models' rates on the cases that both answered.
 
-    With b of n cases that count for the first model alone and c for the second alone, the difference is (b - c)/n (below 0: the first does better), its
-    interval is that of `cases.bonett_price`, p is McNemar's exact one, p_holm over the pairs of the format and measure; reason (why there is none).
+    With b of n cases that count for the first model alone and c for the second alone, (b - c)/n (below 0: the first
+    does better) with `cases.bonett_price`'s interval, McNemar's exact p, p_holm over the pairs of the format and
+    measure, reason.
     """
     counts, gold, predicted = triage_rates.clear_answers(found)
     level, answer = (np.where(counts, levels, 1).astype(np.int64) - 1 for levels in (gold, predicted))
@@ -209,10 +210,15 @@ def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
         n = sums["n"].to_numpy()
         k_1, k_2, both = (sums[name].to_numpy(dtype=np.int64) for name in ("sum_1", "sum_2", "product"))
         low, high = bonett_price(k_1 - both, k_2 - both, n)
-        table = sums[["format", "model_1", "model_2", "n"]].assign(
-            measure=measure.value, k_1=k_1, k_2=k_2, difference=quotient(k_1 - k_2, n), low=low, high=high,
-            se=np.nan, df=np.nan, p=mcnemar(k_1 - both, k_2 - both, n), reason=np.where(n > 0, "", NO_PAIR),
-        )  # fmt: skip
+        told: dict[str, Any] = {
+            "difference": quotient(k_1 - k_2, n),
+            "low": low,
+            "high": high,
+            "se": np.nan,
+            "df": np.nan,
+        }
+        told |= {"p": mcnemar(k_1 - both, k_2 - both, n), "reason": np.where(n > 0, "", NO_PAIR)}
+        table = sums[["format", "model_1", "model_2", "n"]].assign(measure=measure.value, k_1=k_1, k_2=k_2, **told)
         tables.append(table.assign(p_holm=triage_harm.by_holm(table["p"], table["format"])))
     together = pd.concat(tables).sort_values("format", kind="stable", ignore_index=True)
     columns = [*_PAIR_COLUMNS[:5], "k_1", "k_2", *_PAIR_COLUMNS[5:]]
@@ -220,7 +226,7 @@ def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired_costs(of: LevelsBy, counts: Floats) -> pd.DataFrame:
-    """Differences of the mean of what a gold and a level cost (gold x level, in [0, 1]; NaN throughout a gold that it is not about), as `safety`."""
+    """Differences of the mean of what gold x level costs, in [0, 1] (NaN: not about that gold), as `safety`."""
     columns = [name for name in _PAIR_COLUMNS if name != "measure"]
     tables = []
     for word in dict.fromkeys(about.format for about in of.known):
@@ -274,7 +280,7 @@ def difference_words(row: Mapping[Any, Any]) -> str:
 
 
 def safety_sentences(differences: pd.DataFrame, whose: str) -> list[str]:
-    """Which models are shown to miss more, format by format: only where Holm's p over the pairs is below .05, else the widest difference."""
+    """Which models are shown to miss more, format by format (Holm's p below .05), else the widest difference."""
     sentences = []
     for (word, measure), rows in differences.groupby(["format", "measure"], sort=False):
         known = rows.loc[rows["difference"].notna()]
@@ -311,7 +317,7 @@ def _cases(row: Mapping[Any, Any], measure: str) -> str:
 
 
 def margin_sentences(differences: pd.DataFrame, spec: Analysis) -> list[str]:
-    """The stated primary comparison held against its margins in each format; nothing where none is stated. A judge alone is held against no margin."""
+    """The stated primary comparison held against its margins in each format; nothing where none is stated."""
     margins = {Measure.UNDER: spec.margin_under, Measure.MISSED_EMERGENCIES: spec.margin_missed}
     stated = {measure: margin for measure, margin in margins.items() if margin is not None}
     if spec.primary is None or not stated:

@@ -1,4 +1,4 @@
-"""What became of every case: how its label was read, how it came to its level of care, or why it is left out, and how many there are."""
+"""What became of every case: how its label was read, and how it came to its level or is left out."""
 
 from enum import StrEnum
 from typing import Any
@@ -51,7 +51,7 @@ MOST_SOURCES = 14
 
 
 def case_flow(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> pd.DataFrame:
-    """How many cases of each source and label went which way; meaning is what the label map made of the label. Words are "" where there is none."""
+    """How many cases of each source and label went which way; meaning is what the label map made of it."""
     cases = triage_data.cases
     why = _why(cases, rule)
     kind = cases["kind"].astype(str).to_numpy()
@@ -102,7 +102,7 @@ def _why(cases: pd.DataFrame, rule: AmbiguityRule) -> Any:
 
 
 def mapping(flow: pd.DataFrame) -> pd.DataFrame:
-    """What was made of each label: source, original_label, meaning, n (cases), n_direct, n_consensus, n_ambiguous, n_excluded; labels as they come."""
+    """What was made of each label: source, original_label, meaning, n and n of each outcome."""
     counts = {f"n_{word.value}": flow["n"].where(flow["outcome"].eq(word.value), 0).astype(int) for word in Outcome}
     keys = ["source", "original_label", "meaning"]
     return flow[[*keys, "n"]].assign(**counts).groupby(keys, sort=False).sum().reset_index()
@@ -191,7 +191,7 @@ def stages(flow: pd.DataFrame) -> Stages:
 
 
 def links(flow: pd.DataFrame) -> pd.DataFrame:
-    """The flow as the figure draws it: stage 0 from a source to an outcome; 1 from an outcome to a level, ambiguous, or why cases are left out."""
+    """The flow as the figure draws it: stage 0 from source to outcome, 1 from there to the level or why not."""
     first = flow.assign(stage=0, start=flow["source"], end=flow["outcome"])
     second = flow.assign(stage=1, start=flow["outcome"], end=_ends(flow))
     both = pd.concat([first, second], ignore_index=True)

@@ -1,4 +1,4 @@
-"""Cases behind the rates of triage, one by one: those answered wrongly, those whose answer changes with the format, and all of them as a table."""
+"""Cases behind the rates of triage: those answered wrongly, those that flip with the format, and all as a table."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -16,25 +16,24 @@ from evalcore.triage.predictions import COUNTS, joined, judges_of, predictions
 from evalcore.triage.rates import clear_answers, coded
 from evalcore.triage.reads import case_levels, response_levels
 
-_OF_CASE = ("example_id", "case_id", "source", "language", "original_label", "mapped_label", "method", "is_edge_case", "uncertainty",
-            "n_votes", "n_removed", "spread", "strength", "kind")  # fmt: skip
-COLUMNS = (
-    "dataset", *_OF_CASE, "votes", "gold", "gold_read_here", "gold_how", "gold_readers", "model", "format", "judge", "predicted", *COUNTS,
-    "n_no_level", "n_samples", "share", "confidence", "n_read", "levels_read",
-)  # fmt: skip
+_OF_CASE = ["example_id", "case_id", "source", "language", "original_label", "mapped_label", "method", "is_edge_case"]
+_OF_CASE += ["uncertainty", "n_votes", "n_removed", "spread", "strength", "kind"]
+COLUMNS = ["dataset", *_OF_CASE, "votes", "gold", "gold_read_here", "gold_how", "gold_readers", "model", "format"]
+COLUMNS += ["judge", "predicted", *COUNTS, "n_no_level", "n_samples", "share", "confidence", "n_read", "levels_read"]
 
 
 def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
-    """One row a case, model and format that has any response, with `COLUMNS`; a case that nobody answered has one row. Levels are labels.
+    """One row a case, model and format with a response, or a case that nobody answered: `COLUMNS`, levels as labels.
 
-    votes in their order and levels_read (by physicians), joined by ";"; gold as the study takes it, gold_read_here as `reads.case_levels`.
+    votes in their order and levels_read (by physicians), joined by ";"; gold as the study takes it, gold_read_here as
+    `reads.case_levels`.
     """
     cases, samples = triage_data.cases, triage_data.samples
     rows = np.arange(len(cases))
     votes = triage_data.votes.sort_values(["row", "place"])
     words = labels_of(votes["vote"]).fillna(Acuity.REMOVE.value)
     here = case_levels(triage_data).set_index("row").reindex(rows)
-    of_case = cases[list(_OF_CASE)].assign(
+    of_case = cases[_OF_CASE].assign(
         row=rows,
         votes=words.groupby(votes["row"].to_numpy()).agg(";".join).reindex(rows).to_numpy(dtype=object),
         gold=labels_of(cases["gold"]),
@@ -58,7 +57,7 @@ def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFra
         confidence=table["stated"],
         n_read=table["n_read"].where(table["model"].isna(), table["n_read"].fillna(0)),
     )
-    return table[list(COLUMNS)]
+    return table[COLUMNS]
 
 
 class Miss(StrEnum):
@@ -82,7 +81,7 @@ def chosen_cases(
     model: str | None = None,
     asked: str | None = None,
 ) -> frozenset[int]:
-    """The examples of the cases that fit; `miss`: a prediction on a clear case is wrong this way; `judge`: whose levels count where it has looked."""
+    """The examples of the cases that fit; `miss`: a clear case is wrong this way, by `judge` where it has looked."""
     cases = triage_data.cases
     fits = np.ones(len(cases), dtype=bool) if kind is None else cases["kind"].eq(kind).to_numpy(dtype=bool)
     if miss is not None:
@@ -99,7 +98,7 @@ def chosen_cases(
 
 
 def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str, str]) -> pd.DataFrame:
-    """Cases with a clear gold whose answer lies below it, worst first (rank: place in `WORST_FIRST`), then those that more of the samples agree on."""
+    """Clear cases whose answer lies below the gold, worst first (rank: place in `WORST_FIRST`), then by share."""
     counts, gold, predicted = clear_answers(found)
     missed = counts & (predicted < gold)
     mine, gold, predicted = found.loc[missed].reset_index(drop=True), gold[missed], predicted[missed]
@@ -113,7 +112,7 @@ def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str,
 
 
 def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[str, str]) -> Numbers:
-    """The row in `samples` of the first response with text that was read as the predicted level, else of the first with text; -1: none has a text."""
+    """The first sample with a text that was read as the predicted level, else the first with a text; or -1."""
     samples = triage_data.samples
     texts = np.flatnonzero(samples["has_text"].to_numpy())
     n_keys = (
@@ -152,7 +151,7 @@ def in_both(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def flips(found: pd.DataFrame) -> pd.DataFrame:
-    """Cases of every kind whose answer changes with the format: first those that cross to or from D, then by steps; `_first`: rows in `samples`, -1: none."""
+    """Cases whose answer changes with the format: those to or from D first, then by steps; `_first`: samples."""
     both = in_both(found)
     changed = both.loc[both["qa"].ne(both["conversation"])].reset_index(drop=True)
     qa, conversation = (changed[name].to_numpy(dtype=float) for name in _SIDES)
@@ -163,10 +162,11 @@ def flips(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def flip_counts(found: pd.DataFrame) -> pd.DataFrame:
-    """How often the format changes a model's answer, and what that does to under-triage (interval of `bonett_price`, p of `mcnemar`).
+    """How often the format changes a model's answer, and what that does to under-triage.
 
-    Of cases of every kind: n_both (with a prediction in both formats), n_flipped, n_lower and n_higher (conversation against qa), n_crossing (one of the two is
-    D and the other is not); of the n with a clear gold: how many were sent too low, difference (conversation minus qa, -1..1), reason (why it is NaN).
+    Of cases of every kind: n_both (with a prediction in both formats), n_flipped, n_lower and n_higher (conversation
+    against qa), n_crossing (one of the two is D and the other is not); of the n with a clear gold: how many were sent
+    too low, difference (conversation minus qa, -1..1), reason (why it is NaN).
     """
     _, names = coded(found, ["model"])
     both = in_both(found)
@@ -194,13 +194,13 @@ def flip_counts(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def mcnemar(more: Numbers | Floats, less: Numbers | Floats, n: Numbers | Floats) -> Floats:
-    """McNemar's exact p, two-sided: `more` cases in the one alone, `less` in the other alone; 1 where no case differs, NaN where n is 0."""
+    """McNemar's exact p, two-sided, of cases in the one and in the other alone; NaN where n is 0."""
     p = np.minimum(2 * bdtr(np.minimum(more, less), (more + less).astype(np.int64), 0.5), 1)
     return np.where(n > 0, p, np.nan)
 
 
 def bonett_price(more: Numbers | Floats, less: Numbers | Floats, n: Numbers | Floats) -> tuple[Floats, Floats]:
-    """The interval of a paired difference of shares (Bonett and Price 2012): `more` of n in the one alone, `less` in the other alone; NaN where n is 0.
+    """The interval of a paired difference of shares of n cases (Bonett and Price 2012); NaN where n is 0.
 
     With p = (more + 1)/(n + 2) and q = (less + 1)/(n + 2):
 

@@ -1,4 +1,4 @@
-"""Triage by what physicians read of drawn responses: by them alone, and the judge's levels of all responses corrected by them; rates, and expected harm."""
+"""What physicians read of drawn responses: triage by them alone, and by the judge corrected by them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,17 +43,18 @@ USUAL = Held()
 
 @dataclass(frozen=True)
 class Estimand:
-    """One share that is asked for (or a cost), of one model in one format: an average over cases, of each of which the judge says `by_case`.
+    """A share (or a cost) of one model in one format: an average over cases, of each of which the judge says `by_case`.
 
-    The population is the responses read, one by one, then of each case all others together; what is drawn together is a case. predicted: By item of the
-    population, what the judge's level makes of it; leverage: by response read, how far that follows its own vote.
+    The population is the responses read, one by one, then of each case all others together.
     """
 
     by_case: Floats
     population: Population
     sample: Sample
     predicted: Floats
+    """By item of the population, what the judge's level makes of it."""
     leverage: Floats
+    """By response read, how far that follows its own vote."""
 
     @property
     def corrected(self) -> estimator.Fit:
@@ -72,45 +73,37 @@ class Estimand:
 
 @dataclass(frozen=True)
 class Answers:
-    """The responses of one model in one format to clear cases, as far as the judge found a level in them. Each counts 1 / the responses of its case.
+    """One model's responses in one format to clear cases with a level by the judge; each counts 1 / those of its case.
 
-    Attributes:
-        cases: By case, its row of `TriageData.cases`, ascending; gold: 0..3.
-        judged: By case and level, the share that the judge says (a boundary is half of each); rest: the same of responses that were not read (of a boundary
-            the more severe).
-        read: By response drawn and read, its case: a place in `gold`; once: its weight; level: the judge's, 0..3 (of a boundary the more severe); votes:
-            physicians' mean vote by level; probabilities: that it was drawn.
-        places: By read, its response: a place in `read` (two physicians: two reads); readers: the physician's number; own: what that physician says by level;
-            said: the same, or the level that an adjudicator has settled.
-        n_no_level: Responses in which the judge found no level: they are left out. n_unreached: with a level and without a text, which nobody can draw.
+    First by case, then by response drawn and read, then by read (two physicians: two reads of a response).
     """
 
     model: str
     format: str
-    cases: Numbers
-    gold: Numbers
-    judged: Floats
-    rest: Floats
-    read: Numbers
-    once: Floats
-    level: Numbers
-    votes: Floats
-    probabilities: Floats
-    places: Numbers
-    readers: Numbers
-    said: Floats
+    cases: Numbers  # rows of `TriageData.cases`, ascending
+    gold: Numbers  # 0..3
+    judged: Floats  # by level, the share that the judge says; a boundary is half of each
+    rest: Floats  # the same of responses that were not read; a boundary is the more severe
+    read: Numbers  # the case, a place in `gold`
+    once: Floats  # its weight
+    level: Numbers  # the judge's, 0..3; of a boundary the more severe
+    votes: Floats  # physicians' mean vote by level
+    probabilities: Floats  # that it was drawn
+    places: Numbers  # the response, a place in `read`
+    readers: Numbers  # the physician's number
+    said: Floats  # by level, as `own`, or as an adjudicator has settled it
     own: Floats
     n_responses: int
-    n_no_level: int
-    n_unreached: int
+    n_no_level: int  # left out
+    n_unreached: int  # with a level and without a text: nobody can draw them
 
     @property
     def n_effective_readers(self) -> float:
-        """As many physicians as those who have read count for (`estimator.effective_readers`)."""
+        """As in `estimator.effective_readers`."""
         return float(effective_readers(reading_loads(self.probabilities, self.places, self.readers)))
 
     def where(self, kept: Truths) -> "Answers":
-        """The responses to these cases alone (truth values, one a case); n_responses, n_no_level and n_unreached stay those of all."""
+        """The responses to these cases alone (truth values, one a case); the three counts stay those of all."""
         mine = kept[self.read]
         given = mine[self.places]
         return replace(
@@ -124,7 +117,7 @@ class Answers:
 
     @cached_property
     def by_level(self) -> tuple[Floats, Floats]:
-        """What physicians say where the judge says a level, m(level | judge's level), and how far a read's own vote enters it.
+        """What physicians say where the judge says a level, m(level | judge's level), and how far a read enters it.
 
             m_j = (sum_s in j  v / pi) / (sum_s in j  1 / pi)           with 10 reads of the judge's level j
             m_j = (n_j m_j + (10 - n_j) e_j) / 10                       with n_j fewer; e_j: all on the judge's own level
@@ -140,7 +133,7 @@ class Answers:
         return trust[:, None] * said + (1 - trust[:, None]) * own, leverage
 
     def estimand(self, counts: Floats) -> Estimand:
-        """One share of this model; `counts` (gold x level): 1 counts, 0 does not (or a cost), NaN throughout a gold that it is not about."""
+        """One share; `counts` (gold x level): 1 counts, 0 does not (or a cost), NaN: not about that gold."""
         means, leverage = self.by_level
         kept = ~np.isnan(counts[:, 0])[self.gold]
         n = int(kept.sum())
@@ -174,7 +167,7 @@ class Answers:
 def answered(
     triage_data: TriageData, judges: Mapping[str, str], claim: Claim = Claim.NEW_EXAMPLES, *, settled: bool = True
 ) -> list[Answers]:
-    """The responses to clear cases of every model in which the judge (by format) found a level; for these cases alone, those that can be read."""
+    """The responses of every model to clear cases with a level; for these cases alone, with a text."""
     samples = triage_data.samples
     n_rows = max(len(triage_data.cases), 1)
     clear = triage_data.is_clear()
@@ -257,9 +250,8 @@ def on_same_answers(known: Sequence[Answers]) -> list[Answers]:
 
 JUDGE, PHYSICIANS, CORRECTED = "judge_only", "physicians_only", "corrected"
 BOUNDS = ("", "_low", "_high")
-COUNTS = (
-    "n_cases", "n_responses", "n_unreached", "n_no_level", "n_read", "n_cases_read", "n_readers", "n_effective_readers", "enough", "n_needed", "needed",
-)  # fmt: skip
+_OF_RESPONSES = ("n_responses", "n_unreached", "n_no_level", "n_effective_readers")
+COUNTS = ("n_cases", *_OF_RESPONSES, "n_read", "n_cases_read", "n_readers", "enough", "n_needed", "needed")
 _OF_READS = [kind + bound for kind in (PHYSICIANS, CORRECTED) for bound in BOUNDS]
 ALL_COLUMNS = (*(JUDGE + bound for bound in BOUNDS), *_OF_READS, *COUNTS)
 _GOLD, _LEVEL = np.indices((N_LEVELS, N_LEVELS))
@@ -268,30 +260,33 @@ MEASURES: Mapping[rates.Measure, Floats] = {
 }
 """Of each rate, gold x level: 1 where it counts, 0 where it does not, NaN where it is not about that gold."""
 _WHICH: Mapping[rates.Base, str] = {
-    rates.OF_ALL: "", rates.OF_EMERGENCIES: "with the gold D", rates.BELOW_D: "with a gold below D", rates.ABOVE_A: "with a gold above A",
-}  # fmt: skip
+    rates.OF_ALL: "",
+    rates.OF_EMERGENCIES: "with the gold D",
+    rates.BELOW_D: "with a gold below D",
+    rates.ABOVE_A: "with a gold above A",
+}
 
 
 def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
-    """Confusion matrices by the judge alone, by physicians alone, and by the judge corrected by physicians, with intervals.
+    """Confusion matrices by the judge alone, by physicians alone, and by the judge corrected by physicians.
 
-    Of the responses to the cases of one gold, with a = 1 / (cases x responses of the case), w = (a/pi) / sum (a/pi) over the read ones:
+    Of the responses to the cases of one gold, with a = 1 / (cases x responses of the case), w = (a/pi) / sum (a/pi)
+    over the read ones, f what the judge says, y the mean vote of its readers, and m what physicians say where the judge
+    says this level, from all that was read of the model in this format (`Answers.by_level`):
 
-        judge only         sum a f                          f what the judge says; Wilson, a case once
-        physicians only    sum w y                          y the mean vote of those who read it (Hajek)
-        corrected          sum a m + sum w (y - m)          m what physicians say where the judge says this level (GREG, as in `estimator`)
+        judge only         sum a f                      Wilson, a case once
+        physicians only    sum w y                      Hajek
+        corrected          sum a m + sum w (y - m)      GREG, as in `estimator`
 
-    m is taken from all that was read of the model in this format, `Answers.by_level`. All four shares of a row add up to 1. The variance is over cases, which
-    are what is drawn together; t with (cases read - numbers fitted) degrees of freedom, or fewer where cases are few (`of_reads`, whose claims these are).
-    For physicians in general it is over physicians, who must have got their responses at random, and needs three effective readers. Where nearly all votes
-    are as predicted the interval is widened by what three others would add. Reads count that were made blind of a drawn response and gave a level
-    (`reads.drawn_votes`); a read of a response in which the judge found none does not.
-    Responses without a text (n_unreached) cannot be read: for further cases they enter by the judge's level, as if physicians would say the same of them as
-    of those with a text; for these cases alone they are left out.
-    `known`: What `answered` gave for the claim and the rule of settling of `held`. For these cases alone the width of the interval is 0 where everything was
-    read. Gives sixteen rows a model and format: n (share x n_gold: an estimate, no count), share (corrected; the four of a row are `on_simplex`), low, high;
-    and `ALL_COLUMNS`, each share as it was estimated: corrected may lie a little outside [0, 1]. n_effective_readers: 1 / sum q^2, q their shares of the
-    reading. enough: 30 responses read of the model and format, and 10 cases of this gold with a read; for physicians in general by 3 effective readers.
+    The variance is over cases, which are drawn together: `of_reads`, whose claims these are. Reads count as in
+    `reads.drawn_votes`, of responses in which the judge found a level. Responses without a text (n_unreached) enter by
+    the judge's level for further cases, as if physicians would say the same of them; for these cases alone they are
+    left out. Where everything was read, an interval for these cases alone has no width.
+
+    Gives sixteen rows a model and format: n (share x n_gold: an estimate), share (corrected; the four of a row are
+    `on_simplex`), low, high; and `ALL_COLUMNS`, each share as it was estimated: corrected may lie a little outside [0,
+    1]. enough: 30 responses read, and 10 cases of this gold with a read; for physicians in general by 3 effective
+    readers.
     """
     rows: list[dict[str, Any]] = []
     for about in known:
@@ -310,7 +305,7 @@ def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFram
 
 
 def corrected_rates(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
-    """How often responses are right, too high, too low, and dangerously so: the formulas of `corrected_cells` over the cases that each rate is about."""
+    """The measures of `rates.rates` by the formulas of `corrected_cells`, over the cases that each is about."""
     rows = [
         {"measure": measure.value} | _estimated(about, counts, _WHICH[rates.RULES[measure].of], held)
         for about in known
@@ -352,14 +347,14 @@ def made_from(about: Answers, share: Estimand, which: str, physicians: Physician
         needed.append(f"{of_cases} of them to {cases} {which}".rstrip())
     if by_others:
         needed.append(by_whom)
-    made = {name: getattr(about, name) for name in ("n_responses", "n_unreached", "n_no_level", "n_effective_readers")}
+    made = {name: getattr(about, name) for name in _OF_RESPONSES}
     made |= {"n_cases": share.population.n_examples, "n_cases_read": n_cases_read, "n_read": len(share.sample.rows)}
     made |= {"n_readers": share.sample.n_readers, "enough": n_needed == 0, "n_needed": n_needed}
     return made | {"needed": ", ".join(needed)}
 
 
 def on_simplex(shares: Floats) -> Floats:
-    """The nearest four shares that are nowhere below 0 and add up to 1; never further from the truth than what came, which adds up to 1 as well.
+    """The nearest four shares that are nowhere below 0 and add up to 1, as do those that come.
 
     >>> on_simplex(np.array([0.5, 0.55, -0.05, 0.0])).round(3).tolist()
     [0.475, 0.525, 0.0, 0.0]
@@ -381,12 +376,12 @@ _WAYS = {
 
 
 def corrected_harm(known: Sequence[Answers], weights: Weights, held: Held = USUAL) -> pd.DataFrame:
-    """What an answer costs on average, by the judge on all responses and physicians on those that they have read, with an interval.
+    """What an answer costs on average, by the judge on all responses and physicians on those that they have read.
 
-    With the formulas of `corrected_cells` over the cases of all golds: y is what a response costs by its level and its case's gold. Where nearly all votes
-    are as predicted, the interval is widened by what three others would add that each cost one level more at the larger weight. Measured coverage of the 95 %
-    interval, weights 5 and 1, 120 and 400 cases of which 30 to 50 % were read, judge accuracy .65 and .9: .945 to .985, for these cases and for further ones.
-    Gives the columns of `harm.expected_harm` (n_under to steps_over estimated; reason: what has still to be read) and `COUNTS`.
+    By the formulas of `corrected_cells`, where y is what a response costs. Measured coverage of the 95 % interval,
+    weights 5 and 1, 120 and 400 cases of which 30 to 50 % were read, judge accuracy .65 and .9: .945 to .985, for
+    either claim. Gives the columns of `harm.expected_harm` (n_under to steps_over estimated; reason: what is still to
+    be read) and `COUNTS`.
     """
     rows: list[dict[str, Any]] = []
     largest = max(weights.under, weights.over) or 1.0
@@ -415,10 +410,10 @@ def corrected_harm(known: Sequence[Answers], weights: Weights, held: Held = USUA
 
 # ---------------------------------------------------------------- by physicians alone
 #
-# Counted are responses to clear cases, not cases: several responses to one case may have been read, so a case can enter more than once, and every interval
-# here is clustered by case. Shares are those of `drawn_votes`, each response weighted by 1 / (its probability of being drawn x the responses of its case), so
-# that each case counts once, as physicians-only does above; counts are of what was read. What somebody chose to read, or read with the judge in view, says
-# nothing of the rest and is in none of them.
+# Counted are responses to clear cases: a case can enter more than once, so every interval here is clustered by case.
+# Each response is weighted by 1 / (its probability of being drawn x the responses of its case), so that each case
+# counts once, as above; counts are of what was read. What somebody chose to read, or read with the judge in view, is in
+# no share.
 
 NOT_READ = "no response to a clear case was drawn and read blind"
 _BASES: Mapping[rates.Base, rates.Base] = {
@@ -434,25 +429,21 @@ _BASES: Mapping[rates.Base, rates.Base] = {
 
 @dataclass(frozen=True)
 class _Items:
-    """The responses to clear cases that have a level by physicians; of those that were not drawn the level that stands.
-
-    By response its row of `names` (a model and format), its case, gold (0..3), what physicians say (adds up to 1), and its weight in units of a case.
-    """
+    """Responses to clear cases with a level by physicians; not drawn: the level that stands."""
 
     names: pd.DataFrame
-    number: Numbers
-    row: Numbers
-    gold: Numbers
-    votes: Floats
-    weights: Floats
-    is_drawn: Truths
+    number: Numbers  # row of `names`: a model and format
+    row: Numbers  # the case
+    gold: Numbers  # 0..3
+    votes: Floats  # by level; adds up to 1
+    weights: Floats  # in units of a case
 
     def where(self, kept: Truths) -> "_Items":
-        columns = ("number", "row", "gold", "votes", "weights", "is_drawn")
+        columns = ("number", "row", "gold", "votes", "weights")
         return replace(self, **{name: getattr(self, name)[kept] for name in columns})
 
     def shares(self, hits: Floats, group: Numbers, n_groups: int) -> pd.DataFrame:
-        """Weighted shares, clustered by case: of each group the weights are brought to the sum (sum w)^2 / sum w^2, as many responses as they are worth."""
+        """Weighted shares, clustered by case, of as many responses as the weights are worth: (sum w)^2 / sum w^2."""
         whole, squares = (np.bincount(group, power, n_groups) for power in (self.weights, self.weights**2))
         sizes = self.weights * (whole / np.where(squares > 0, squares, 1))[group]
         return grouped_shares(hits * sizes, self.row, group, n_groups, sizes=sizes)
@@ -461,12 +452,12 @@ class _Items:
 def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """Confusion matrices: of responses that physicians have read, the level they give it, by the case's gold.
 
-    n counts responses (halves where a level lies between two or readers differ); share is weighted, NaN where nothing of the row was read; n_volunteered:
-    beside them, those that somebody chose or that were read with the judge in view.
+    n counts responses (in halves where a level lies between two or readers differ); share is weighted, NaN where
+    nothing of the row was read; n_volunteered: beside them, those that somebody chose or that were read with the judge
+    in view.
     """
-    items = _items(triage_data, settled=settled)
-    drawn, others = items.where(items.is_drawn), items.where(~items.is_drawn)
-    n_groups = len(items.names) * N_LEVELS
+    drawn, others = _items(triage_data, settled=settled)
+    names, n_groups = drawn.names, len(drawn.names) * N_LEVELS
     group, of_others = (part.number * N_LEVELS + part.gold for part in (drawn, others))
     columns: dict[str, list[Any]] = {name: [] for name in ("n", "n_gold", "share", "low", "high", "n_volunteered")}
     for vote, other in zip(drawn.votes.T, others.votes.T, strict=True):
@@ -476,17 +467,14 @@ def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.Da
         columns["n"].append(np.bincount(group, vote, n_groups).astype(float))
         columns["n_gold"].append(np.bincount(group, minlength=n_groups).astype(float))
         columns["n_volunteered"].append(np.bincount(of_others, other, n_groups).astype(float))
-    return rates.repeated(items.names, rates.N_CELLS).assign(
-        gold=np.tile(_GOLD.ravel() + 1.0, len(items.names)),
-        predicted=np.tile(_LEVEL.ravel() + 1.0, len(items.names)),
-        **{name: np.stack(values, axis=1).ravel() for name, values in columns.items()},
-    )
+    made = {name: np.stack(values, axis=1).ravel() for name, values in columns.items()}
+    made |= {name: np.tile(of.ravel() + 1.0, len(names)) for name, of in (("gold", _GOLD), ("predicted", _LEVEL))}
+    return rates.repeated(names, rates.N_CELLS)[[*rates.KEYS]].assign(**made)
 
 
 def physicians_rates(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
-    """How often what physicians read is right, too high, too low, and dangerously so: as `rates.rates`; k and n count responses, value is weighted."""
-    items = _items(triage_data, settled=settled)
-    items = items.where(items.is_drawn)
+    """The measures of `rates.rates` by what physicians read; k and n count responses, value is weighted."""
+    items, _ = _items(triage_data, settled=settled)
     n_names = len(items.names)
     k, n, value, low, high = np.full((5, n_names, len(rates.RULES)), np.nan)
     for place, rule in enumerate(rates.RULES.values()):
@@ -503,8 +491,7 @@ def physicians_rates(triage_data: TriageData, *, settled: bool = False) -> pd.Da
 
 def physicians_summary(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """Weighted coefficients of whole matrices: `rates.summary`, of n responses, leaving out a case at a time."""
-    items = _items(triage_data, settled=settled)
-    items = items.where(items.is_drawn)
+    items, _ = _items(triage_data, settled=settled)
     each = np.zeros((len(items.gold), N_LEVELS, N_LEVELS))
     each[np.arange(len(items.gold)), items.gold] = items.votes * items.weights[:, None]
     found = rates.clustered_summary(items.names, items.number, items.row, each)
@@ -516,9 +503,8 @@ def physicians_summary(triage_data: TriageData, *, settled: bool = False) -> pd.
 def physicians_harm(
     triage_data: TriageData, weights: Weights = USUAL_WEIGHTS, *, settled: bool = False
 ) -> pd.DataFrame:
-    """What a response costs on average by what physicians read, weighted, with a t interval clustered by case; as `harm.expected_harm`, counting responses."""
-    items = _items(triage_data, settled=settled)
-    items = items.where(items.is_drawn)
+    """As `harm.expected_harm` by what physicians read, counting responses: weighted, t clustered by case."""
+    items, _ = _items(triage_data, settled=settled)
     n_names = len(items.names)
 
     def cost(weights: Weights) -> Floats:
@@ -537,10 +523,11 @@ def physicians_harm(
     for name, of_way in _WAYS.items():
         found[name] = np.bincount(items.number, cost(of_way), n_names)
     why = [NOT_READ, rates.TOO_FEW, rates.NO_SPREAD]
-    return found.assign(reason=np.select([n == 0, few, same], why, "").astype(object))[list(HARM_COLUMNS)]
+    return found.assign(reason=np.select([n == 0, few, same], why, "").astype(object))[HARM_COLUMNS]
 
 
-def _items(triage_data: TriageData, *, settled: bool) -> _Items:
+def _items(triage_data: TriageData, *, settled: bool) -> tuple[_Items, _Items]:
+    """Those that were drawn, and those that were not."""
     samples = triage_data.samples
     drawn = drawn_votes(triage_data, settled=settled)
     other = response_levels(triage_data)
@@ -558,12 +545,8 @@ def _items(triage_data: TriageData, *, settled: bool) -> _Items:
     near = samples.loc[is_read[samples["row"].to_numpy(dtype=np.int64)] & samples["has_text"]]
     keys, n_texts = np.unique(case_keys(near, samples), return_counts=True)
     n_of_case = n_texts[np.searchsorted(keys, case_keys(read, samples))]
-    return _Items(
-        names=names,
-        number=numbers,
-        row=row,
-        gold=triage_data.cases["gold"].to_numpy(dtype=float)[row].astype(np.int64) - 1,
-        votes=together[list(VOTES)].to_numpy(dtype=float),
-        weights=1 / (together["inclusion_probability"].fillna(1).to_numpy(dtype=float) * n_of_case),
-        is_drawn=together["of_drawn"].to_numpy(dtype=bool),
-    )
+    gold = triage_data.cases["gold"].to_numpy(dtype=float)[row].astype(np.int64) - 1
+    weights = 1 / (together["inclusion_probability"].fillna(1).to_numpy(dtype=float) * n_of_case)
+    items = _Items(names, numbers, row, gold, together[list(VOTES)].to_numpy(dtype=float), weights)
+    is_drawn = together["of_drawn"].to_numpy(dtype=bool)
+    return items.where(is_drawn), items.where(~is_drawn)

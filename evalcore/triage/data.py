@@ -1,4 +1,4 @@
-"""Cases of triage, what models answered on them, and what everybody says of that, as frames: the input of the statistics.
+"""Cases of triage, what models answered, and what everybody says of that, as frames: the input of the statistics.
 
 Levels are 1 (A, home) to 4 (D, emergency now); boundaries 1.5, 2.5, 3.5 stand for both of their letters.
 Spread, gold and strength of a panel are those of AcuityBench (arXiv 2605.11398).
@@ -16,23 +16,20 @@ import pandas as pd
 from evalcore.stats.arrays import Floats, Numbers, Truths, quotient
 from evalcore.study.schema import Acuity, MappingMethod
 
-LEVELS = {
-    Acuity.A: 1.0, Acuity.A_B: 1.5, Acuity.B: 2.0, Acuity.B_C: 2.5, Acuity.C: 3.0, Acuity.C_D: 3.5, Acuity.D: 4.0,
-    Acuity.REMOVE: np.nan,
-}  # fmt: skip
+ORDERED = (Acuity.A, Acuity.A_B, Acuity.B, Acuity.B_C, Acuity.C, Acuity.C_D, Acuity.D)
+LEVELS = {label: 1 + place / 2 for place, label in enumerate(ORDERED)} | {Acuity.REMOVE: np.nan}
 LABELS = {level: label.value for label, level in LEVELS.items() if label is not Acuity.REMOVE}
 LETTERS = (Acuity.A, Acuity.B, Acuity.C, Acuity.D)
 N_LEVELS = len(LETTERS)
 NO_LEVEL = 0.0
-"""In `TriageData.levels`: the rater looked and found no level, or conflicting ones. It is not a level, and is counted apart."""
+"""In `TriageData.levels`: the rater looked and found no level, or conflicting ones. Not a level, and counted apart."""
 READ_HERE = "read here"
 
-SAMPLE_COLUMNS = ("response_id", "row", "model", "format", "sample_index", "has_text")
-READ_COLUMNS = (
-    "row", "sample", "asked", "rater", "label", "stage", "blinded", "selection", "inclusion_probability", "verdict_id",
-)  # fmt: skip
-ELSEWHERE_COLUMNS = ("row", "model")
-CONFIDENCE_COLUMNS = ("sample", "rater", "confidence")
+READ_COLUMNS = ["row", "sample", "asked", "rater", "label", "stage", "blinded", "selection", "inclusion_probability"]
+READ_COLUMNS += ["verdict_id"]
+SAMPLE_COLUMNS = ["response_id", "row", "model", "format", "sample_index", "has_text"]
+CONFIDENCE_COLUMNS = ["sample", "rater", "confidence"]
+ELSEWHERE_COLUMNS = ["row", "model"]
 SHARES = ("h_A", "h_B", "h_C", "h_D")
 MAX_SPREAD, MAX_UNCERTAINTY = 0.75, 0.7
 
@@ -52,7 +49,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class AmbiguityRule:
-    """A case is ambiguous where its panel's spread (0 to 9), or physicians' stated uncertainty (0 to 1), is above this; infinity switches either off."""
+    """Above which spread of a panel (0..9) or stated uncertainty (0..1) a case is ambiguous; infinity: either off."""
 
     spread: float = MAX_SPREAD
     uncertainty: float = MAX_UNCERTAINTY
@@ -63,33 +60,27 @@ USUAL_RULE = AmbiguityRule()
 
 @dataclass(frozen=True)
 class TriageData:
-    """The cases of a study and everything said of them.
-
-    Attributes:
-        cases: One row a case, numbered from 0: example_id, case_id, source, original_label, mapped_label, file_gold (a level, NaN where the file gives
-            none), method (`schema.MappingMethod`), is_edge_case, uncertainty (physicians', in [0, 1], NaN where not stated), language, first_words;
-            and what `described` adds.
-        votes: One row a panel vote: row (of `cases`), place (from 1), rater, vote (a level; NaN: Remove).
-        samples: One row a response to a case, by case: response_id, row (of `cases`), model, format (qa, conversation), both categorical,
-            sample_index (0, 1, ...), has_text (False: only its level is known).
-        levels: The same rows, one column a judge (parser and rules are judges too): float32, a level, `NO_LEVEL`, or NaN where this judge has not looked.
-        confidence: One row a stated confidence: sample (row of `samples`), rater (the judge), confidence in [0, 1].
-        reads: One row a physician's standing verdict a stage: row (of `cases`), sample (row of `samples`; -1: of the case itself), asked (`Ask`),
-            rater, label (`Acuity` or cannot_assess), stage, blinded, selection, inclusion_probability (NaN where not drawn), verdict_id.
-        published: Finished confusion matrices, one row a model, format and gold: model, format, gold (a level), A, B, C, D (counts).
-        elsewhere: Responses to these cases in neither format, as another evaluation has them: row (of `cases`), model. They are no samples.
-        juries: Those of the judges that say what other judges say most often: they have no vote beside them.
-    """
+    """The cases of a study and everything said of them; `row` is one of `cases`, `sample` one of `samples`."""
 
     cases: pd.DataFrame
+    """A row a case, from 0: example_id, case_id, source, original_label, mapped_label, file_gold (a level or NaN), method
+    (`MappingMethod`), is_edge_case, uncertainty (0..1 or NaN), language, first_words; what `described` adds."""
     votes: pd.DataFrame
+    """A row a panel vote: row, place (from 1), rater, vote (a level; NaN: Remove)."""
     samples: pd.DataFrame
+    """A row a response, by case: response_id, row, model, format, sample_index, has_text (or only a level is known)."""
     levels: pd.DataFrame
+    """The same rows, a column a judge: float32, a level, `NO_LEVEL`, or NaN where it has not looked."""
     confidence: pd.DataFrame
+    """A row a stated confidence: sample, rater (the judge), confidence in 0..1."""
     reads: pd.DataFrame
+    """A row a physician's standing verdict a stage, `READ_COLUMNS`: sample is -1 where it is of the case itself."""
     published: pd.DataFrame
+    """Finished matrices, a row a model, format and gold: model, format, gold (a level), A, B, C, D (counts)."""
     elsewhere: pd.DataFrame = field(default_factory=lambda: pd.DataFrame({name: [] for name in ELSEWHERE_COLUMNS}))
+    """Responses in neither format, which are no samples: row, model."""
     juries: frozenset[str] = frozenset()
+    """Those of the judges that say what others say most often: they have no vote beside them."""
 
     def judges(self, asked: str) -> list[str]:
         """Who has looked at responses of one format, those who looked at most first."""
@@ -98,7 +89,7 @@ class TriageData:
         return [str(name) for name in looked[looked > 0].sort_values(ascending=False, kind="stable").index]
 
     def voters(self, asked: str) -> list[str]:
-        """Those of them that say what they themselves have read, which juries do not."""
+        """Those of them that are no juries."""
         return [name for name in self.judges(asked) if name not in self.juries]
 
     def level_of(self, judge: str) -> npt.NDArray[Any]:
@@ -110,12 +101,10 @@ class TriageData:
         return self.cases["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool)
 
     def where(self, kept: Any) -> "TriageData":
-        """These cases alone (truth values, one a case), numbered anew, with all that belongs to them. Published matrices have no cases and stay."""
+        """These cases alone (truth values, one a case), numbered anew. Published matrices have no cases and stay."""
         cases = np.asarray(kept, dtype=bool)
-        if cases.all():
-            return self
-        elsewhere = cases[self.elsewhere["row"].to_numpy(dtype=np.int64)]
-        return self._part(cases, cases[self.samples["row"].to_numpy()], elsewhere)
+        of_cases = (_of(table, "row", cases) for table in (self.samples, self.elsewhere))
+        return self if cases.all() else self._part(cases, *of_cases)
 
     def without(self, example_ids: frozenset[int]) -> "TriageData":
         """Without the cases of these examples."""
@@ -136,27 +125,29 @@ class TriageData:
             new = {name: to for name, to in (("row", rows), ("sample", places)) if name in part}
             return part.assign(**{name: to[part[name].to_numpy(dtype=np.int64)] for name, to in new.items()})
 
-        def of(table: pd.DataFrame, name: str, kept: Truths) -> Truths:
-            found: Truths = kept[table[name].to_numpy(dtype=np.int64)]
-            return found
-
         return replace(
             self,
             cases=self.cases.loc[cases].reset_index(drop=True),
-            votes=renumbered(self.votes, of(self.votes, "row", cases)),
+            votes=renumbered(self.votes, _of(self.votes, "row", cases)),
             samples=renumbered(self.samples, samples),
             levels=self.levels.loc[samples].reset_index(drop=True),
-            confidence=renumbered(self.confidence, of(self.confidence, "sample", samples)),
-            reads=renumbered(self.reads, of(self.reads, "row", cases) & of(self.reads, "sample", is_read)),
+            confidence=renumbered(self.confidence, _of(self.confidence, "sample", samples)),
+            reads=renumbered(self.reads, _of(self.reads, "row", cases) & _of(self.reads, "sample", is_read)),
             elsewhere=renumbered(self.elsewhere, elsewhere),
         )
 
 
-def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> TriageData:
-    """The same with what follows from the votes and the gold that counts; a panel of two votes or more decides by the rule, else the file.
+def _of(table: pd.DataFrame, name: str, kept: Truths) -> Truths:
+    found: Truths = kept[table[name].to_numpy(dtype=np.int64)]
+    return found
 
-    Adds to `cases` n_votes (those to remove left out), n_removed, spread (NaN below two votes), strength ("direct", "unanimous", "4-1", ...; "" without votes
-    or direct gold), `SHARES` of the votes, gold (1..4, boundaries at .5; NaN where there is none) and kind (`Kind`).
+
+def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> TriageData:
+    """The same with the gold that counts: a panel of two votes or more decides by the rule, else the file.
+
+    Adds to `cases` n_votes (without n_removed), n_removed, spread (NaN below two votes), strength ("direct",
+    "unanimous", "4-1", ...; "" without votes or direct gold), `SHARES` of the votes, gold (1..4, boundaries at .5; or
+    NaN), kind (`Kind`).
     """
     cases, votes = triage_data.cases, triage_data.votes
     n = len(cases)
@@ -178,15 +169,15 @@ def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> Tria
     words = ["unanimous" if (line > 0).sum() == 1 else "-".join(str(k) for k in line if k) for line in distinct]
     together = np.array(words, dtype=str)[which.ravel()]
     strength = np.where(is_panel, together, np.where(np.isnan(gold), "", "direct"))
-    added: dict[str, Any] = {"n_votes": n_votes, "n_removed": n_removed, "spread": spread}
-    added |= {"strength": pd.Categorical(strength), **dict(zip(SHARES, distributions(row, vote, n).T, strict=True))}
-    added |= {"gold": gold}
-    added |= {
-        "kind": pd.Categorical(
-            np.where(ambiguous, Kind.AMBIGUOUS.value, kinds_of(gold)), categories=[word.value for word in Kind]
-        )
+    kind = pd.Categorical(np.where(ambiguous, Kind.AMBIGUOUS.value, kinds_of(gold)), categories=list(map(str, Kind)))
+    shares = dict(zip(SHARES, distributions(row, vote, n).T, strict=True))
+    added: dict[str, Any] = {
+        "n_votes": n_votes,
+        "n_removed": n_removed,
+        "spread": spread,
+        "strength": pd.Categorical(strength),
     }
-    return replace(triage_data, cases=cases.assign(**added))
+    return replace(triage_data, cases=cases.assign(**added, **shares, gold=gold, kind=kind))
 
 
 def kinds_of(gold: Floats) -> npt.NDArray[np.object_]:
@@ -197,7 +188,7 @@ def kinds_of(gold: Floats) -> npt.NDArray[np.object_]:
 
 
 def distributions(row: Numbers, vote: Floats, n: int) -> Floats:
-    """Shares of the levels among the votes of each case, n x 4: a boundary counts half to each of its letters; NaN without votes. No vote may be missing."""
+    """Shares of the levels among the votes of each case, n x 4; a boundary is half of each letter; NaN without any."""
     low, high = np.floor(vote).astype(int) - 1, np.ceil(vote).astype(int) - 1
     counted = np.bincount(np.concatenate([row, row]) * N_LEVELS + np.concatenate([low, high]), minlength=n * N_LEVELS)
     counts = counted.reshape(n, N_LEVELS) / 2
@@ -205,7 +196,7 @@ def distributions(row: Numbers, vote: Floats, n: int) -> Floats:
 
 
 def spreads(row: Numbers, vote: Floats, n: int) -> Floats:
-    """Mean distance over all pairs of votes of each case: the smallest squared difference over their letters, 0 to 9; NaN below two votes."""
+    """The mean over pairs of votes of each case of their letters' least squared difference, 0..9; NaN below two."""
     order = np.argsort(row, kind="stable")
     row, vote = row[order], vote[order]
     counts = np.bincount(row, minlength=n)
@@ -221,7 +212,7 @@ def spreads(row: Numbers, vote: Floats, n: int) -> Floats:
 def medians(row: Numbers, vote: Floats, n: int) -> Floats:
     """Ordinal median of the votes of each case; NaN without votes.
 
-    Of an even number the midpoint where it is 1.5, 2.5 or 3.5 or both middle votes are one, else the more severe middle vote.
+    Of an even number the midpoint where it is 1.5, 2.5 or 3.5 or both middle votes are one, else the severer one.
     """
     order = np.lexsort((vote, row))
     vote = vote[order]

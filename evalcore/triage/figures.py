@@ -52,8 +52,9 @@ def matrix(
 ) -> go.Figure:
     """The confusion matrix of one model in one format: a row a gold level, a column the level that the answers give.
 
-    Each cell is filled from its bottom by its share of the row. Every cell is a point with customdata (gold, predicted, n_open, ...), so that a click tells
-    which one it was. `names`: What the four levels are called. `counts`: What n counts. `chosen`: Gold and predicted of the cell that is open.
+    Each cell is filled from its bottom by its share of the row. Every cell is a point with customdata (gold, predicted,
+    n_open, ...), so that a click tells which one it was. `names`: What the four levels are called. `counts`: What n
+    counts. `chosen`: Gold and predicted of the cell that is open.
     """
     rows = cells.to_dict(orient="records")
     figure = go.Figure(layout={"shapes": [shape for row in rows for shape in _cell_shapes(row, chosen)]})
@@ -94,7 +95,7 @@ _BARE: dict[str, Any] = {
 
 
 def _cell_shapes(row: Mapping[Any, Any], chosen: tuple[int, int] | None) -> list[dict[str, Any]]:
-    """How full a cell is, its border, and the mark of the cell that is open; all shapes are handed over at once, since each added alone costs 4 ms."""
+    """How full a cell is, its border, and the mark of the open one; at once: each shape added alone costs 4 ms."""
     x, y = row["predicted"], row["gold"]
     under = x < y
     shapes = []
@@ -148,7 +149,7 @@ DIRECTIONS = (
 
 
 def overview(cells: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
-    """Small matrices of all models: a block a model, formats below one another; deeper is a larger share of the row. Cells below the stair are under-triage."""
+    """Small matrices of all models, formats below one another; below the stair is under-triage."""
     models = list(dict.fromkeys(str(model) for model in cells["model"]))
     corners = {
         (model, name): (n % SMALL_LINE * STEP, n // SMALL_LINE * (len(FORMATS) * STEP + 1) + place * STEP)
@@ -207,7 +208,7 @@ def _stair(left: float, top: float) -> str:
 
 
 def directions(rates: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
-    """Under-triage, exact and over-triage of each model and format as one bar that fills the row. k and n are said where they are known."""
+    """Under-triage, exact and over-triage of each model and format as one bar that fills the row."""
     models = list(dict.fromkeys(str(model) for model in rates["model"]))
     known = {
         (str(row["model"]), str(row["format"]), str(row["measure"])): row for row in rates.to_dict(orient="records")
@@ -218,7 +219,8 @@ def directions(rates: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
         rows = [known[*bar, measure] for bar in bars]
         hovers = [
             f"{html.escape(model)}, {word}<br>{words}: "
-            f"{counted(row.get('k', math.nan), row.get('n', math.nan), row['value'])} {interval_words(row['low'], row['high'])}"
+            f"{counted(row.get('k', math.nan), row.get('n', math.nan), row['value'])} "
+            f"{interval_words(row['low'], row['high'])}"
             for (model, word), row in zip(bars, rows, strict=True)
         ]
         parts.append(([row["value"] for row in rows], words, colour, border, hovers))
@@ -245,7 +247,7 @@ _READER_CELL, _READERS_HEAD, _READER_TEXT = 44, 84, 14
 
 
 def readers(cells: pd.DataFrame, one: str, other: str) -> go.Figure:
-    """How many responses the one gave each level (rows) and the other (columns), from `reads.pair_cells`; deeper: a larger share of the row; grey: no level."""
+    """`reads.pair_cells`: the levels of one in rows, of the other in columns; deeper: a larger share; grey: none."""
     levels = sorted(set(cells["one"]) | set(cells["other"]))
     places = {level: place for place, level in enumerate(levels)}
     names = {level: LABELS.get(level, "none") for level in levels}
@@ -287,7 +289,7 @@ _GROUP_PIXELS, _GROUPS_PIXELS, _GROUPS_LEGEND = 40, 128, 40
 
 
 def by_group(table: pd.DataFrame, words: Mapping[str, str]) -> go.Figure:
-    """Marks with intervals by group, a column a format: the shares of under-triage and of over-triage; grey where few cases stand behind them."""
+    """Under-triage and over-triage by group, a column a format; grey where few cases stand behind them."""
     groups = list(dict.fromkeys(str(group) for group in table["group"]))
     places = {group: place for place, group in enumerate(groups)}
     figure = make_subplots(cols=len(FORMATS), shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=FORMATS)
@@ -318,7 +320,7 @@ def by_group(table: pd.DataFrame, words: Mapping[str, str]) -> go.Figure:
 
 
 def boundary_answers(table: pd.DataFrame, parts: Sequence[tuple[str, str]]) -> go.Figure:
-    """How answers to boundary cases spread, a bar a model and format, from left to right; `table` has for each part its share (NaN: no bar), PART_k and n."""
+    """A bar a model and format; `table` has for each part its share (NaN: no bar), PART_k and n."""
     drawn = []
     rows = table.to_dict(orient="records")
     models = [f"{html.escape(str(row['model']))}, {row['format']}" for row in rows]
@@ -334,13 +336,13 @@ def boundary_answers(table: pd.DataFrame, parts: Sequence[tuple[str, str]]) -> g
 MARKS = (("qa", "circle", -0.16), ("conversation", "diamond", 0.16))
 _HARM_PIXELS, _HARMS_PIXELS, _ORDER_ROW = 44, 92, 30
 _HEAD_PIXELS, _LEGEND_PIXELS, _BELOW_PIXELS = 30, 50, 84
-"""Of the figure of orders: above the lines, from them to the legend below the axis and its title, and below them in all."""
+"""Of the figure of orders: above the lines, from them to the legend, and below them in all."""
 MOST_LINES, TICKS = 12, (0.25, 0.5, 1, 2, 5, 10, 20)
 """With more places where the order changes than this they are not drawn: the table has them."""
 
 
 def harm(table: pd.DataFrame, colours: Mapping[str, str], *, counts: str = "cases") -> go.Figure:
-    """A row a model: its expected harm in each format, with intervals. NaN: no mark, or the mark alone. `colours`: By model; others are grey."""
+    """A row a model: its expected harm in each format, with intervals. Models without a colour are grey."""
     models = list(dict.fromkeys(str(model) for model in table["model"]))
     places = {model: place for place, model in enumerate(models)}
     figure = go.Figure()
@@ -374,7 +376,7 @@ def orders(
     *,
     now: float | None = None,
 ) -> go.Figure:
-    """The models' places over the ratio of the weights, least harm at the top; dotted where two models change places; `now` is the ratio that is chosen."""
+    """The models' places over the ratio of the weights; dotted where two change places; `now`: the chosen one."""
     present = [word for word in FORMATS if table["format"].astype(str).eq(word).any()]
     figure = make_subplots(
         cols=max(len(present), 1), shared_yaxes=True, horizontal_spacing=0.04, subplot_titles=present
@@ -414,19 +416,11 @@ def orders(
     return figure
 
 
-_NODE_PIXELS, _FLOW_PIXELS, _LEAST_PIXELS = 44, 40, 300
-COLUMNS = (0.0, 0.5, 1.0)
-WIDTH, GAP, MARGIN = 0.01, 0.045, 0.3
-"""Half the width of a node; the gap between two nodes, and the room for words on either side, as shares of the whole."""
-LEAST_HEIGHT = 0.004
+_NODE_PIXELS, _LEAST_PIXELS, _GAP, _OF_CASES = 44, 340, 24, 0.8
+"""Height a node, and at least; between nodes; the share of the height that is left to cases."""
 LONGEST = (18, 40, 26)
-BEND = np.linspace(0.0, 1.0, 24)
-SMOOTH = BEND * BEND * (3 - 2 * BEND)
 RIBBON, OUT = "rgba(128,136,144,0.16)", "rgba(128,136,144,0.08)"
-ENDS: Mapping[str, str] = {
-    "A": LEVEL_RAMP[0], "A/B": LEVEL_RAMP[0], "B": LEVEL_RAMP[1], "B/C": LEVEL_RAMP[1], "C": LEVEL_RAMP[2], "C/D": LEVEL_RAMP[2],
-    "D": LEVEL_RAMP[3],
-}  # fmt: skip
+ENDS = {label: LEVEL_RAMP[int(level) - 1] for level, label in LABELS.items()}
 """The colour of a level, a boundary in that of its lower one; what has no level is grey."""
 OUTCOMES: Mapping[str, str] = {
     Outcome.DIRECT: "direct: by the source's label",
@@ -436,68 +430,36 @@ OUTCOMES: Mapping[str, str] = {
 
 
 def case_flow(links: pd.DataFrame, stages: Stages) -> go.Figure:
-    """Three columns of nodes, each as high as its cases are many, joined by ribbons, from `case_flow.links` and `case_flow.stages`."""
-    figure = go.Figure()
-    most = max(map(len, stages))
-    free = 1 - GAP * max(most - 1, 0)
-    total = max(sum(stages[0].values()), 1)
-    places = [_places(sizes, free / total) for sizes in stages]
-    leaving, arriving = ([dict(of) for of in places] for _ in range(2))
-    names = [list(sizes) for sizes in stages]
-    ordered = sorted(
-        links.to_dict(orient="records"),
-        key=lambda link: (
-            link["stage"],
-            names[link["stage"]].index(link["start"]),
-            names[link["stage"] + 1].index(link["end"]),
-        ),
+    """Three columns of nodes, each as high as its cases are many, from `case_flow.links` and `case_flow.stages`."""
+    nodes = [(column, name) for column, sizes in enumerate(stages) for name in sizes]
+    places = {node: place for place, node in enumerate(nodes)}
+    y = []
+    for sizes in stages:
+        gap = (1 - _OF_CASES) / max(len(sizes), 1)
+        above = np.cumsum([0, *(n / max(sum(sizes.values()), 1) * _OF_CASES + gap for n in sizes.values())])
+        y += list((above[:-1] + above[1:]) / 2)
+    shown = [on_one_line(OUTCOMES.get(name, name) if column == 1 else name, LONGEST[column]) for column, name in nodes]
+    words = [f"{name} <b>{stages[column][key]:,}</b>" for name, (column, key) in zip(shown, nodes, strict=True)]
+    colours = [ENDS.get(name, GREY) if column == len(stages) - 1 else MARK for column, name in nodes]
+    rows = links.to_dict(orient="records")
+    figure = go.Figure(
+        go.Sankey(
+            arrangement="fixed",
+            textfont={"size": TEXT_PIXELS, "color": INK, "shadow": "none"},
+            node={"label": words, "x": [(0.001, 0.5, 0.999)[column] for column, _ in nodes], "y": y, "color": colours}
+            | {"pad": _GAP, "thickness": 12, "line": {"width": 0}, "hoverinfo": "skip"},
+            link={
+                "source": [places[row["stage"], row["start"]] for row in rows],
+                "target": [places[row["stage"] + 1, row["end"]] for row in rows],
+                "value": [row["n"] for row in rows],
+                "color": [OUT if "excluded" in (row["start"], row["end"]) else RIBBON for row in rows],
+                "customdata": [wording.counted(row["n"], "case") for row in rows],
+                "hovertemplate": "%{source.label} to %{target.label}: %{customdata}<extra></extra>",
+            },
+        )
     )
-    for link in ordered:
-        column, start, end, height = int(link["stage"]), str(link["start"]), str(link["end"]), link["n"] / total * free
-        top, bottom = leaving[column][start], arriving[column + 1][end]
-        leaving[column][start] += height
-        arriving[column + 1][end] += height
-        left, right = COLUMNS[column] + WIDTH, COLUMNS[column + 1] - WIDTH
-        across, down = left + (right - left) * BEND, top + (bottom - top) * SMOOTH
-        x, y = [*across, *across[::-1]], [*down, *(down + height)[::-1]]
-        fill = OUT if "excluded" in (start, end) else RIBBON
-        look: dict[str, Any] = {"mode": "lines", "line": {"width": 0}, "fill": "toself", "fillcolor": fill}
-        figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **look)
-        x, y = [(COLUMNS[column] + COLUMNS[column + 1]) / 2], [(top + bottom + height) / 2]
-        look = {"mode": "markers", "marker": {"size": 14, "color": "rgba(0,0,0,0)"}, "showlegend": False}
-        told = f"{on_one_line(start)} to {on_one_line(end)}: {wording.counted(link['n'], 'case')}<extra></extra>"
-        figure.add_scatter(x=x, y=y, hovertemplate=told, **look)
-    for column, sizes in enumerate(stages):
-        for name, n in sizes.items():
-            _node(figure, column, name, places[column][name], max(n / total * free, LEAST_HEIGHT), n)
-    figure.update_xaxes(visible=False, range=[-MARGIN, 1 + MARGIN], fixedrange=True)
-    figure.update_yaxes(visible=False, range=[1.02, -0.02], fixedrange=True)
-    figure.update_layout(height=_FLOW_PIXELS + max(_LEAST_PIXELS, _NODE_PIXELS * most))
-    figure.update_layout(margin={"l": 4, "r": 4, "t": 8, "b": 8}, dragmode=False, showlegend=False)
-    return figure
-
-
-def _places(sizes: Mapping[str, int], scale: float) -> dict[str, float]:
-    heights = [size * scale for size in sizes.values()]
-    place = (1 - sum(heights) - GAP * (len(heights) - 1)) / 2
-    places = {}
-    for name, height in zip(sizes, heights, strict=True):
-        places[name] = place
-        place += height + GAP
-    return places
-
-
-def _node(figure: go.Figure, column: int, name: str, place: float, height: float, n: int) -> None:
-    at, is_last = COLUMNS[column], column == len(COLUMNS) - 1
-    colour = ENDS.get(name, GREY) if is_last else MARK if column == 1 else GREY
-    figure.add_shape(
-        type="rect", x0=at - WIDTH, x1=at + WIDTH, y0=place, y1=place + height, line={"width": 1, "color": FAINT}, fillcolor=colour
-    )  # fmt: skip
-    words = f"{on_one_line(OUTCOMES.get(name, name) if column == 1 else name, LONGEST[column])} <b>{n:,}</b>"
-    xanchor, xshift = ("right", -14) if column == 0 else ("left", 14) if is_last else ("center", 0)
-    y, yanchor = (place, "bottom") if column == 1 else (place + height / 2, "middle")
-    look = {"xanchor": xanchor, "xshift": xshift, "yanchor": yanchor, "showarrow": False, "font": {"size": TEXT_PIXELS}}
-    figure.add_annotation(x=at, y=y, text=words, **look)
+    height = max(_LEAST_PIXELS, 40 + _NODE_PIXELS * max(map(len, stages)))
+    return figure.update_layout(height=height, margin={"l": 4, "r": 4, "t": 16, "b": 16})
 
 
 def counted(k: float, n: float, share: float) -> str:

@@ -19,9 +19,8 @@ from evalcore.triage.data import N_LEVELS
 from evalcore.triage.settings import OVER_WEIGHT, UNDER_WEIGHT
 from evalcore.triage.words import number_words
 
-HARM_COLUMNS = (
-    *rates.KEYS, "n", "harm", "low", "high", "of_under", "of_over", "n_under", "n_over", "steps_under", "steps_over", "reason",
-)  # fmt: skip
+HARM_COLUMNS = [*rates.KEYS, "n", "harm", "low", "high", "of_under", "of_over"]
+HARM_COLUMNS += ["n_under", "n_over", "steps_under", "steps_over", "reason"]
 NOT_BOTH = "no case with a clear gold has a prediction of both models"
 _PLACES = 12
 """Decimals to which harms are told apart: those that are equal on paper differ by rounding."""
@@ -31,7 +30,7 @@ SHOWN = 0.05
 
 @dataclass(frozen=True)
 class Weights:
-    """What errors cost: weights of an answer too low and of one too high, 0 or more; steps: an error counts as many times as it is levels wide, or once."""
+    """What an answer too low and one too high cost, 0 or more; steps: as many times as it is levels off, or once."""
 
     under: float = UNDER_WEIGHT
     over: float = OVER_WEIGHT
@@ -60,10 +59,10 @@ def expected_harm(cells: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> pd.D
         steps     harm = (under * sum of -d where d < 0 + over * sum of d where d > 0) / n
         counts    harm = (under * #(d < 0) + over * #(d > 0)) / n
 
-    On cases drawn from published matrices, with weights 5 and 1, the 95 % interval covers .94 from 100 cases on, .92 with 50 and .88 to .91 with 30: a few
-    cases carry most of the harm, and in a small set they may be missing.
-    `cells`: As `rates.confusion`: whole numbers of cases. Gives a row a model and format, `HARM_COLUMNS`: of_under and of_over add up to harm; reason (why harm
-    or interval is NaN).
+    On cases drawn from published matrices, with weights 5 and 1, the 95 % interval covers .94 from 100 cases on, .92
+    with 50 and .88 to .91 with 30: a few cases carry most of the harm, and in a small set they may be missing. `cells`:
+    As `rates.confusion`. Gives a row a model and format, `HARM_COLUMNS`: of_under and of_over add up to harm; reason
+    (why harm or interval is NaN).
     """
     names, counts = rates.matrices(cells)
 
@@ -96,7 +95,7 @@ def _t_half(n: Floats, squares: Floats, mean: Floats, none: str) -> tuple[Floats
 
 
 def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
-    """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases."""
+    """The predictions on clear cases that every model with any answer in the format answered."""
     mine = found.loc[rates.clear_answers(found)[0]]
     n_models = mine.groupby("format", observed=True)["model"].transform("nunique")
     n_answers = mine.groupby(["format", "row"], observed=True)["model"].transform("size")
@@ -104,7 +103,7 @@ def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired_sums(found: pd.DataFrame, counts: Truths, values: Floats) -> pd.DataFrame:
-    """What a value of each prediction adds up to on the cases that count of both of two models: n, sums, sums of squares, and of products."""
+    """What a value adds up to on the cases of both of two models: n, sums, sums of squares, and of products."""
     formats, of_formats = rates.coded(found, ["format"])
     models, of_models = rates.coded(found, ["model"])
     rows = pd.factorize(found["row"])[0]
@@ -132,7 +131,7 @@ def by_holm(p: pd.Series, formats: pd.Series) -> pd.Series:
 
 
 def harm_differences(found: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> pd.DataFrame:
-    """The difference of each two models' harm on the cases of both, with a t interval; below 0 the first does less; p_holm: over the format's pairs."""
+    """The difference of each two models' harm on the cases of both; below 0 the first does less; p_holm: by format."""
     counts, gold, predicted = rates.clear_answers(found)
     sums = paired_sums(found, counts, weights.costs(predicted - gold))
     n, one, other, product = (sums[name].to_numpy(dtype=float) for name in ("n", "sum_1", "sum_2", "product"))
@@ -148,7 +147,7 @@ def harm_differences(found: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> p
 
 
 def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
-    """The models' harm (ratio * under + over) and order in each format, over the ratio of the weights; place 1: least harm, equals share the better place."""
+    """The models' harm (ratio * under + over) and place in each format by ratio; equals share the better place."""
     under, over = _lines(harm, steps=steps)
     at = np.asarray(ratios, dtype=float)
     table = rates.repeated(harm[list(rates.KEYS)], len(at))
@@ -161,8 +160,9 @@ def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool 
 def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
     """At which ratio of the weights two models of one format change places: where their lines of harm cross.
 
-    With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2), where that is above 0.
-    less_below: The model that does less harm when under-triage weighs less than that; less_above: when it weighs more; harm: of both, there.
+    With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2),
+    above 0. less_below: The model that does less harm when under-triage weighs less; less_above: more; harm: of both,
+    there.
     """
     under, over = _lines(harm, steps=steps)
     formats, known = pd.factorize(harm["format"])[0], ~np.isnan(under)
@@ -191,10 +191,7 @@ def _lines(harm: pd.DataFrame, *, steps: bool) -> tuple[Floats, Floats]:
 def harm_sentences(
     harm: pd.DataFrame, weights: Weights, differences: pd.DataFrame | None = None, *, ranked: bool = True
 ) -> list[str]:
-    """How much harm models do in each format at these weights, and which are shown to do less; `ranked`: they are of the same cases.
-
-    One model is said to do the least only where its difference to every other, on the same cases, is shown: below 0 with Holm's p below .05.
-    """
+    """How much harm models do in each format, and which are shown to do less; `ranked`: on the same cases."""
     sentences = []
     for word in Format:
         mine = harm.loc[harm["format"].eq(word) & harm["harm"].notna()]

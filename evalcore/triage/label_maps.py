@@ -1,7 +1,7 @@
-"""Label maps: what the labels of a source stand for on the scale from A (home) to D (emergency now), one map a source; and the cases behind each label.
+"""Label maps: what the labels of a source stand for from A (home) to D (emergency now); and the cases behind each.
 
-A meaning is a level or boundary (it is the gold), "panel" (physicians have to decide), or "information" and a level (what the source
-thought: it is kept, and never the gold).
+A meaning is a level or boundary (it is the gold), "panel" (physicians have to decide), or "information" and a level
+(what the source thought: it is kept, and never the gold).
 """
 
 import re
@@ -22,7 +22,7 @@ COLUMNS = ("label", "meaning")
 MAX_ROWS, MAX_LENGTH, MAX_CHARACTERS = 500, 200, 1_000_000
 PANEL, INFORMATION = "panel", "information"
 LEVELS = "levels"
-"""The map of the sources that have none of their own: letters, boundaries, and the four names SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY."""
+"""The map of sources without one: letters, boundaries, and SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY."""
 MEANINGS = (
     *(level.value for level in Acuity if level is not Acuity.REMOVE),
     PANEL,
@@ -39,7 +39,7 @@ _SHOWN = 12
 
 
 def fold(text: str) -> str:
-    """A label or source without what spellings differ in: case, the sign between words, the sign of a boundary, ".0" after a whole number.
+    """A label or source without what spellings differ in: case, signs between words and of boundaries, a final ".0".
 
     >>> fold("Self_Care") == fold("self-care") == fold(" SELF  CARE "), fold("A | B"), fold("2.0"), fold("-1")
     (True, 'a/b', '2', '-1')
@@ -84,7 +84,7 @@ def maps(tables: Mapping[str, Table]) -> Maps:
 
 
 def meaning_of(maps: Maps, source: str, label: str) -> str:
-    """What a label stands for: one of `MEANINGS`. Raises OverreadError: the map does not know the label; there is no default. The caller adds the place."""
+    """What a label stands for, one of `MEANINGS`. Raises OverreadError without a place: the map does not know it."""
     known = maps.get(fold(source), maps[LEVELS])
     meaning = known.get(fold(label))
     if meaning is None:
@@ -108,7 +108,7 @@ def level_named(text: str) -> Acuity | None:
 
 
 def parse(text: str, name: str) -> list[tuple[str, str]]:
-    """A map from CSV with the columns label and meaning. Raises OverreadError, with file and line: as `check`, or no CSV, or a column is missing."""
+    """A map from CSV with the columns label and meaning. Raises OverreadError, with file and line."""
     if len(text) > MAX_CHARACTERS:
         refuse(f"{name}: expected a label map of at most {MAX_CHARACTERS:,} characters, got more")
     return check(pairs(text, name, COLUMNS), name)
@@ -117,7 +117,8 @@ def parse(text: str, name: str) -> list[tuple[str, str]]:
 def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, str]]:
     """Rows (place, label, meaning) as a map, in the order of the labels.
 
-    Raises OverreadError: a cell is empty or too long, a meaning is none of `MEANINGS`, a label comes twice, there are no rows or too many; with its place.
+    Raises OverreadError: a cell is empty or too long, a meaning is none of `MEANINGS`, a label comes twice, there are
+    no rows or too many; with its place.
     """
     seen: dict[str, str] = {}
     table = []
@@ -157,7 +158,8 @@ COUNT_COLUMNS = ("source", "label", "written", "meaning", "n_cases", "n_otherwis
 def label_counts(labels: pd.DataFrame, maps: Maps) -> pd.DataFrame:
     """What each label stands for now, and on how many cases it is: a row a source and label, both folded.
 
-    written, as its cases have it most often; meaning (None: the map does not know it); n_otherwise: cases whose label stood for something else when imported.
+    written, as its cases have it most often; meaning (None: the map does not know it); n_otherwise: cases whose label
+    stood for something else when imported.
     """
     if labels.empty:
         return pd.DataFrame(columns=list(COUNT_COLUMNS)).astype({"n_cases": int, "n_otherwise": int})
@@ -169,10 +171,14 @@ def label_counts(labels: pd.DataFrame, maps: Maps) -> pd.DataFrame:
     n_cases = found["n"].to_numpy(dtype=np.int64)
     rows = pd.DataFrame(
         {
-            "source": source, "label": label, "written": found["original_label"], "meaning": pd.Series(meaning, found.index, dtype=object),
-            "n_cases": n_cases, "n_otherwise": np.where(is_other, n_cases, 0),
+            "source": source,
+            "label": label,
+            "written": found["original_label"],
+            "meaning": pd.Series(meaning, found.index, dtype=object),
+            "n_cases": n_cases,
+            "n_otherwise": np.where(is_other, n_cases, 0),
         }
-    )  # fmt: skip
+    )
     by = ["source", "label"]
     rows[["n_cases", "n_otherwise"]] = rows.groupby(by)[["n_cases", "n_otherwise"]].transform("sum")
     return rows.drop_duplicates(by).sort_values(by, ignore_index=True)[list(COUNT_COLUMNS)]
@@ -215,6 +221,6 @@ def unknown(counts: pd.DataFrame, source: str) -> list[str]:
 
 
 def beside(counts: pd.DataFrame, source: str, table: Table, known: Maps) -> pd.DataFrame:
-    """How many cases stand behind each row of a source's map: n_cases and n_otherwise, one row a row of `table`, 0 where there is none."""
+    """By row of a source's map how many cases stand behind it: n_cases and n_otherwise."""
     summed = counts.loc[_is_of(counts, source, known)].groupby("label")[["n_cases", "n_otherwise"]].sum()
     return summed.reindex([fold(label) for label, _ in table], fill_value=0).reset_index(drop=True).astype(int)

@@ -1,4 +1,4 @@
-"""What each model says of each case: its samples counted by level, the most frequent one, and how sure that is; and several judges as one jury."""
+"""What each model says of each case, by the most frequent level of its samples; and several judges as one jury."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +30,7 @@ def judges_by_format(triage_data: TriageData) -> dict[str, list[str]]:
 
 
 def usual_judges(triage_data: TriageData) -> dict[str, str]:
-    """Who is taken at their word for each format: the first of `judges_by_format`. A jury is chosen, and usual only where nobody else has looked."""
+    """Who is taken at their word for each format: the first of `judges_by_format`."""
     return {word: judges[0] for word, judges in judges_by_format(triage_data).items()}
 
 
@@ -41,11 +41,12 @@ def judges_of(triage_data: TriageData, judge: str | None) -> dict[str, str]:
 
 
 def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
-    """One row a case, model and format that has any response, by the judge of each format; a format that has none gives no rows.
+    """One row a case, model and format that has any response, by the judge of each format.
 
-    n_unread (that judge has not looked), n_invalid (no level was found: not a level, counted apart), n_A .. n_D (valid samples by level; a boundary counts half
-    to each), predicted (1..4, `most_frequent`; NaN without a valid sample), share (of the valid samples that say so), stated (mean confidence that the model
-    states itself with those samples, or NaN), first (row in `samples` of the first response with text, -1: none).
+    n_unread (that judge has not looked), n_invalid (no level was found: not a level, counted apart), n_A .. n_D (valid
+    samples by level; a boundary counts half to each), predicted (1..4, `most_frequent`; NaN without a valid sample),
+    share (of the valid samples that say so), stated (mean confidence that the model states itself with those samples,
+    or NaN), first (row in `samples` of the first response with text, -1: none).
     """
     parts = [_of_format(triage_data, word, judge) for word, judge in judges.items()]
     return pd.concat(parts, ignore_index=True) if parts else _of_format(triage_data, "", "")
@@ -78,7 +79,9 @@ def _of_format(triage_data: TriageData, asked: str, judge: str) -> pd.DataFrame:
         {
             "row": groups // n_models,
             "model": pd.Categorical.from_codes((groups % n_models).astype(np.int32), samples["model"].cat.categories),
-            "format": pd.Categorical.from_codes(np.full(n, _WORDS.index(asked) if asked else -1, np.int8), dtype=_FORMATS),
+            "format": pd.Categorical.from_codes(
+                np.full(n, _WORDS.index(asked) if asked else -1, np.int8), dtype=_FORMATS
+            ),
             "n_samples": present[groups],
             "n_unread": tally[:, 0],
             "n_invalid": tally[:, 1],
@@ -89,13 +92,13 @@ def _of_format(triage_data: TriageData, asked: str, judge: str) -> pd.DataFrame:
             "stated": _stated(triage_data, judge, places, group, predicted, level),
             "first": first,
         }
-    )  # fmt: skip
+    )
 
 
 def _stated(
     triage_data: TriageData, judge: str, places: Numbers, group: Numbers, predicted: Floats, level: npt.NDArray[Any]
 ) -> Floats:
-    """Mean confidence that the model states itself with the samples of the predicted level: only the parser's is the model's own."""
+    """The model's own mean confidence in the predicted level: only what the parser read is the model's own."""
     given = triage_data.confidence.loc[triage_data.confidence["rater"].eq(judge) & (judge == PARSER)]
     if given.empty:
         return np.full(len(predicted), np.nan)
@@ -120,10 +123,11 @@ _MIN_JUDGES = 2
 def votes(levels: pd.DataFrame) -> pd.DataFrame:
     """What most judges say of each response (one row a response, one column a judge, as `TriageData.levels`).
 
-    A judge that has not looked, or found no level, does not vote. A letter is one vote, a level between two half a vote for each of its letters. The most
-    frequent letter counts, of equals the more severe.
-    Gives the same rows: level (1..4; `NO_LEVEL` where judges looked and none gave a level; NaN where none has looked), n_votes (judges that gave a level),
-    share (of these votes that are for that letter, in (0, 1]; NaN without votes). A single vote has the share 1.
+    A judge that has not looked, or found no level, does not vote. A letter is one vote, a level between two half a vote
+    for each of its letters. The most frequent letter counts, of equals the more severe. Gives the same rows: level
+    (1..4; `NO_LEVEL` where judges looked and none gave a level; NaN where none has looked), n_votes (judges that gave a
+    level), share (of these votes that are for that letter, in (0, 1]; NaN without votes). A single vote has the share
+    1.
 
     >>> levels = pd.DataFrame({"Magpie": [4.0, 1.0, 0.0], "Wren": [4.0, 3.0, np.nan], "Rook": [3.0, 0.0, np.nan]})
     >>> votes(levels)["level"].tolist(), votes(levels)["n_votes"].tolist(), votes(levels)["share"].round(2).tolist()
@@ -145,13 +149,13 @@ def votes(levels: pd.DataFrame) -> pd.DataFrame:
 
 
 def most_frequent(counts: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The most frequent level of each row (one column a letter), of equals the more severe, and its count: the one rule for the majority of levels."""
+    """The most frequent level of each row (a column a letter), of equals the more severe, and its count."""
     place = N_LEVELS - 1 - np.argmax(counts[:, ::-1], axis=1)
     return place + 1.0, counts[np.arange(len(counts)), place]
 
 
 def members(judges: Iterable[str]) -> list[str]:
-    """Those whose majority can be asked for; none where there are fewer than two, or where one of them is called as the majority is.
+    """Those whose majority can be asked for; none where there are fewer than two, or one is called as it is.
 
     >>> members(["parser", "Magpie", "Wren"]), members(["parser", "Magpie"])
     (['Magpie', 'Wren'], [])
@@ -162,7 +166,7 @@ def members(judges: Iterable[str]) -> list[str]:
 
 
 def with_jury(triage_data: TriageData) -> TriageData:
-    """The same with what most judges say as one more judge, the jury `JURY`, of the formats that have `members`; as it was where none has any."""
+    """The same with the jury `JURY` as one more judge of the formats that have `members`."""
     column = np.full(len(triage_data.samples), np.nan, dtype=np.float32)
     for word in Format:
         if judges := members(triage_data.voters(word)):

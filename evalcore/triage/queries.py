@@ -1,4 +1,4 @@
-"""`TriageData` out of the database, of the whole study (millions of samples in a second) or of one case; and texts of responses, which it lacks."""
+"""`TriageData` out of the database, of the whole study or of one case; and the texts of responses."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -46,15 +46,15 @@ def load(session: Session) -> data.TriageData:
 def imported(session: Session) -> data.TriageData:
     """All but physicians' reads: only an import, or a judge that reads levels, changes it."""
     cases = _cases(session)
-    samples = _samples(session, cases["example_id"].to_numpy())
+    samples = _samples(session, cases["example_id"].to_numpy(dtype=np.int64))
     is_elsewhere = samples["format"].isna().to_numpy()
-    elsewhere = samples.loc[is_elsewhere, list(data.ELSEWHERE_COLUMNS)].reset_index(drop=True)
+    elsewhere = samples.loc[is_elsewhere, data.ELSEWHERE_COLUMNS].reset_index(drop=True)
     samples = samples.loc[~is_elsewhere].reset_index(drop=True) if len(elsewhere) else samples
     named = (col(Rater.id), col(Rater.name), col(Rater.prompt_version))
     judges = session.connection().execute(select(*named).where(is_judge()).order_by(col(Rater.id))).all()
     levels, confidence = _levels(session, samples, {int(row[0] or 0): str(row[1]) for row in judges})
     juries = frozenset(str(row[1]) for row in judges if row[2].startswith(JURY))
-    reads = pd.DataFrame(columns=list(data.READ_COLUMNS))
+    reads = pd.DataFrame(columns=data.READ_COLUMNS)
     votes, published = _votes(session, cases), _published(session)
     return data.TriageData(cases, votes, samples, levels, confidence, reads, published, elsewhere, juries)
 
@@ -100,20 +100,21 @@ def with_reads(session: Session, triage_data: data.TriageData) -> data.TriageDat
     reads = _reads(session, triage_data.cases, triage_data.samples)
     drawn = _drawn(session, reads, triage_data.samples)
     reads.loc[reads["sample"].ge(0), ["selection", "inclusion_probability"]] = drawn
-    return replace(triage_data, reads=reads[list(data.READ_COLUMNS)])
+    return replace(triage_data, reads=reads[data.READ_COLUMNS])
 
 
 def _cases(session: Session, *conditions: Any) -> pd.DataFrame:
     known, example = (TABLES[name].c for name in ("acuity_case", "example"))
     statement = (
         select(
-            known.example_id, example.prompt_id.label("case_id"), known.source, known.original_label, known.mapped_label,
-            known.gold.label("file_gold"), known.method, known.is_edge_case, known.uncertainty, example.language, example.first_words,
+            *(known.example_id, example.prompt_id.label("case_id"), known.source, known.original_label),
+            *(known.mapped_label, known.gold.label("file_gold"), known.method, known.is_edge_case, known.uncertainty),
+            *(example.language, example.first_words),
         )
         .join(TABLES["example"], example.id == known.example_id)
         .where(*conditions)
         .order_by(known.example_id)
-    )  # fmt: skip
+    )
     found = frame(session, statement)
     found["file_gold"] = found["file_gold"].map(data.LEVELS).astype(float)
     kinds: dict[str, Any] = {"source": "category", "method": "category", "uncertainty": float, "is_edge_case": bool}
@@ -134,9 +135,11 @@ def _samples(session: Session, example_ids: Numbers) -> pd.DataFrame:
     named = session.connection().execute(select(col(Model.id), col(Model.name)).order_by(col(Model.id)))
     models = {int(row[0] or 0): str(row[1]) for row in named}
     found, evaluations = snapshot.responses(session)
-    rows = np.searchsorted(example_ids, found["example_id"])
-    is_case = np.isin(found["example_id"], example_ids)
-    rows, found = rows[is_case], {name: column[is_case] for name, column in found.items()}
+    row_of = np.full(1 + max(example_ids.max(initial=0), found["example_id"].max(initial=0)), -1)
+    row_of[example_ids] = np.arange(len(example_ids))
+    rows = row_of[found["example_id"]]
+    if not (is_case := rows >= 0).all():
+        rows, found = rows[is_case], {name: column[is_case] for name, column in found.items()}
     asked = {word.evaluation: code for code, word in enumerate(Format)}
     formats = np.array([asked.get(name, -1) for name in evaluations], dtype=np.int8)[found["evaluation"]]
     places = np.zeros(max(models, default=0) + 1, dtype=np.int32)
@@ -186,7 +189,7 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame, *condit
 
 
 def _drawn(session: Session, reads: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """How each read response came to be read (drawn also where a drawing took what somebody chose), and its probability over all drawings."""
+    """How each read response came to be read (drawn also where a drawing took what was chosen), and how probably."""
     of = reads.loc[reads["sample"].ge(0)]
     of = of.assign(response_id=of["response_id"].astype(np.int64), item_id=of["response_id"].astype(np.int64))
     is_blind = of["stage"].eq(Stage.FIRST) & ~of["blinded"].isin([False])
@@ -213,20 +216,21 @@ def _published(session: Session) -> pd.DataFrame:
 
 
 def one_case(session: Session, example_id: int) -> data.TriageData | None:
-    """The case of this example as `load` gives it, but in milliseconds, and with each read's probability of its own drawing alone; None: no case of triage."""
+    """One case as `load` gives it, each read with the probability of its own drawing; None: no such case."""
     cases = _cases(session, TABLES["acuity_case"].c.example_id == example_id)
     if cases.empty:
         return None
     response = TABLES["response"].c
     answered = (
         select(
-            response.id.label("response_id"), col(Model.name).label("model"), response.dataset, response.sample_index,
-            (response.text != "").label("has_text"),
+            response.id.label("response_id"),
+            col(Model.name).label("model"),
+            *(response.dataset, response.sample_index, (response.text != "").label("has_text")),
         )
         .join(Model, col(Model.id) == response.model_id)
         .where(response.example_id == example_id)
         .order_by(response.id)
-    )  # fmt: skip
+    )
     samples = frame(session, answered)
     formats = {word.evaluation: word.value for word in Format}
     samples = samples.assign(
@@ -250,14 +254,14 @@ def one_case(session: Session, example_id: int) -> data.TriageData | None:
     for judge, said in judged.groupby("rater", sort=True):
         level = levels[str(judge)] = np.full(len(samples), np.nan, dtype=np.float32)
         level[said["sample"].to_numpy()] = said["label"].map(data.LEVELS).astype(float).fillna(data.NO_LEVEL)
-    confidence = judged.loc[judged["confidence"].notna(), list(data.CONFIDENCE_COLUMNS)]
+    confidence = judged.loc[judged["confidence"].notna(), data.CONFIDENCE_COLUMNS]
     return data.TriageData(
         cases=cases,
         votes=_votes(session, cases, TABLES["panel_vote"].c.example_id == example_id),
-        samples=samples[list(data.SAMPLE_COLUMNS)],
+        samples=samples[data.SAMPLE_COLUMNS],
         levels=pd.DataFrame(levels, index=pd.RangeIndex(len(samples))),
         confidence=confidence.astype({"confidence": float}).reset_index(drop=True),
-        reads=_reads(session, cases, samples, *mine)[list(data.READ_COLUMNS)],
+        reads=_reads(session, cases, samples, *mine)[data.READ_COLUMNS],
         published=pd.DataFrame(columns=["model", "format", "gold", "A", "B", "C", "D"]),
     )
 
@@ -310,7 +314,7 @@ class Standing(NamedTuple):
 def texts(
     session: Session, asked: Format, *, judge: str, versions: Collection[str] | None, batch: int
 ) -> Iterator[list[ResponseText]]:
-    """Responses of one format to cases, by number, in batches; left out are those without a text, and of which one of `versions` has said anything."""
+    """Responses of one format to cases with a text, in batches; without those that one of `versions` has read."""
     table = TABLES["response"].c
     statement = select(table.id, table.example_id, table.text).where(*_with_text(asked))
     if versions is not None:
@@ -335,7 +339,7 @@ def _with_text(asked: Format) -> tuple[Any, ...]:
 
 
 def standing(session: Session, response_ids: Collection[int], *, judge: str) -> dict[int, list[Standing]]:
-    """What a judge, in whichever version, says of some responses and nothing has superseded; by response, the version that came last first."""
+    """By response what each version of a judge says of it and nothing has superseded, the newest version first."""
     versions = _versions(session, judge)
     if not versions:
         return {}

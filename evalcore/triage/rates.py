@@ -1,4 +1,4 @@
-"""Triage against the gold: confusion matrices, the rates and coefficients that follow from them, by group too, and cases without one right answer."""
+"""Triage against the gold: confusion matrices, their rates and coefficients; boundary and ambiguous cases."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -39,7 +39,7 @@ class Measure(StrEnum):
 
 
 class Base(NamedTuple):
-    """The cases that a share is of, in words: of one case, of several ({} for how many), and why there is no value where there is none."""
+    """The cases that a share is of, in words: of one case, of several ({} for how many), and why there is no value."""
 
     one: str
     many: str
@@ -77,7 +77,8 @@ RULES: Mapping[Measure, Rule] = {
 def coded(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.DataFrame]:
     """The number of each row's combination of names (none missing), and the combinations that occur by their number.
 
-    Categorical columns keep their order and their categories. Of others, formats come as in `Format`, all else as it first comes.
+    Categorical columns keep their order and their categories. Of others, formats come as in `Format`, all else as it
+    first comes.
 
     >>> table = pd.DataFrame({"model": ["b", "a", "b"], "format": ["qa", "qa", "qa"]})
     >>> numbers, keys = coded(table, ["model", "format"])
@@ -110,7 +111,7 @@ def clear_answers(found: pd.DataFrame) -> tuple[Truths, Floats, Floats]:
 
 
 def confusion(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
-    """Every model's answers by gold, as `cells_of`: cases without a prediction, or without a clear gold, are in none. `found` is of `predictions.joined`."""
+    """Every model's answers to clear cases by gold, as `cells_of`; `found` is of `predictions.joined`."""
     numbers, names = coded(found, keys)
     counts, gold, predicted = clear_answers(found)
     level, answer = (levels[counts].astype(np.int64) - 1 for levels in (gold, predicted))
@@ -120,7 +121,7 @@ def confusion(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFram
 
 
 def cells_of(keys: pd.DataFrame, counts: Floats) -> pd.DataFrame:
-    """Matrices (matrices x 4 x 4) as a table, a row a cell: the keys, gold, predicted (1..4), n, n_gold (cases with this gold), share (of n_gold), low, high.
+    """Matrices (n x 4 x 4) as a table, a row a cell: keys, gold, predicted (1..4), n, n_gold, share, low, high.
 
     The interval is Wilson's, 95 %; share, low and high are NaN where no case has this gold.
     """
@@ -134,7 +135,7 @@ def cells_of(keys: pd.DataFrame, counts: Floats) -> pd.DataFrame:
 
 
 def of_matrices(published: pd.DataFrame) -> pd.DataFrame:
-    """Finished confusion matrices (`TriageData.published`) as the cells that `confusion` gives; rows whose gold lies between two levels are left out."""
+    """`TriageData.published` as the cells that `confusion` gives, without golds between two levels."""
     clear = published.loc[published["gold"].isin(range(1, N_LEVELS + 1))]
     columns = [letter.value for letter in LETTERS]
     long = clear.melt([*KEYS, "gold"], columns, "predicted", "n")
@@ -143,7 +144,7 @@ def of_matrices(published: pd.DataFrame) -> pd.DataFrame:
 
 
 def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.DataFrame, Floats]:
-    """A table of cells (one that is missing has no case) as its keys and matrices x 4 (gold) x 4 (prediction). Raises ValueError: a cell comes twice."""
+    """Cells (missing: no case) as keys and matrices x gold x prediction. Raises ValueError: one comes twice."""
     numbers, found = coded(cells, keys)
     if not len(cells):
         return found, np.zeros((0, N_LEVELS, N_LEVELS))
@@ -160,7 +161,8 @@ def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.Dat
 def rates(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
     """How often the answers are right, too high, too low, and dangerously so: a row a model, format and `Measure`.
 
-    Gives k (cases that count), n (of so many), value = k / n, low, high (Wilson 95 %), denominator (in words), reason (why the value is NaN; else empty).
+    Gives k (cases that count) of n, value = k / n, low, high (Wilson 95 %), denominator (in words), reason (why no
+    value).
     """
     names, counts = matrices(cells, keys=keys)
     hits, bases = (np.stack([getattr(rule, name) for rule in RULES.values()]) for name in ("hits", "base"))
@@ -177,7 +179,7 @@ def as_rates(
     *,
     bounds: tuple[Floats, Floats] | None = None,
 ) -> pd.DataFrame:
-    """Shares k / n (groups x measures) with the columns of `rates`. A group without any case has the first base's reason; `bounds`: else Wilson's."""
+    """Shares k / n (groups x measures) as `rates`; `bounds`: else Wilson's; a group of no case: the first's reason."""
     low, high = wilson(k, n) if bounds is None else bounds
     kind = np.int64 if np.all(k == np.rint(k)) and np.all(n == np.rint(n)) else np.float64
     words = [str(measure) for measure in measures]
@@ -199,9 +201,6 @@ def denominator_words(base: Base, n: float) -> str:
     return base.one if n == 1 else base.many.format(f"{n:,.0f}")
 
 
-KAPPAS = ("kappa", "kappa_linear", "kappa_quadratic")
-SCORES = ("macro_f1", *KAPPAS, "mean_signed")
-"""Columns of `summary` beside n; each with `_low`, `_high` and `_reason`."""
 ONE_LEVEL = "gold and predictions are one and the same level throughout"
 MIN_CASES = 5
 """With fewer cases there is no interval: their spread says too little of the spread of all."""
@@ -213,7 +212,7 @@ NO_ERROR = 1e-9
 
 
 def summary(cells: pd.DataFrame) -> pd.DataFrame:
-    """Coefficients of a whole matrix (Cohen 1960, 1968; macro F1), with intervals by the jackknife that leaves out one case.
+    """Coefficients of a whole matrix (Cohen 1960, 1968; macro F1), with jackknife intervals that leave out one case.
 
     With N = the matrix, n its sum, r and c its margins, O = N/n, E = r c / n^2, and d = p - g:
 
@@ -226,10 +225,10 @@ def summary(cells: pd.DataFrame) -> pd.DataFrame:
         se^2 = (n - 1)/n sum_k N_k (theta_(-k) - theta)^2,  interval theta +- t(n - 1) se
         of a kappa on Fisher's scale: tanh(atanh(kappa) +- t(n - 1) se / (1 - kappa^2))
 
-    On cases drawn from published matrices, 95 % intervals cover .94 to .96 from 100 cases on, and .91 to .97 with 30; that of the quadratic kappa, which
-    rests on the few worst cases, .92 and .89 (without Fisher's scale .90 and .82).
-    `cells`: Whole numbers of cases. Gives a row a model and format: n, n_levels (of the four, those that occur), and each of `SCORES` with `_low`, `_high` and
-    `_reason` (why value or interval is NaN).
+    On cases drawn from published matrices, 95 % intervals cover .94 to .96 from 100 cases on and .91 to .97 with 30;
+    that of the quadratic kappa .92 and .89 (without Fisher's scale .90 and .82). `cells`: Whole numbers of cases. Gives
+    a row a model and format: n, n_levels (those that occur), and each of `SCORES` with `_low`, `_high` and `_reason`
+    (why value or interval is NaN).
     """
     names, counts = matrices(cells)
     without = counts[:, None] - np.eye(N_CELLS).reshape(N_CELLS, N_LEVELS, N_LEVELS)
@@ -237,11 +236,11 @@ def summary(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def clustered_summary(names: pd.DataFrame, numbers: Numbers, cases: Numbers, items: Floats) -> pd.DataFrame:
-    """The same where a case enters more than once, as several responses to it: a case is left out with all that belongs to it; n counts items.
+    """The same where a case enters more than once: it is left out with all its items; n counts items.
 
         se^2 = (G - 1)/G sum_g (theta_(-g) - theta)^2 over the G cases,  interval theta +- t(G - 1) se
 
-    `numbers`: By item, its row of `names`; cases: its case. `items`: By item what it adds to the matrix, 4 x 4.
+    `numbers` and `cases`: By item, its row of `names` and its case. `items`: What each adds to the matrix, 4 x 4.
     """
     if not len(names):
         return _scored(names, np.zeros((0, 4, 4)), np.zeros((0, 0, 4, 4)), np.zeros((0, 0)))
@@ -301,30 +300,33 @@ def _kappa(weights: Floats) -> Callable[[Floats], Floats]:
     return of
 
 
+def _mean_signed(counts: Floats) -> Floats:
+    return quotient((counts * STEP).sum(axis=(-1, -2)), counts.sum(axis=(-1, -2)))
+
+
+KAPPAS = {"kappa": (STEP != 0).astype(float), "kappa_linear": np.abs(STEP), "kappa_quadratic": STEP**2}
 _FORMULAS: Mapping[str, tuple[Callable[[Floats], Floats], tuple[float, float]]] = {
     "macro_f1": (_macro_f1, (0, 1)),
-    "kappa": (_kappa((STEP != 0).astype(float)), (-1, 1)),
-    "kappa_linear": (_kappa(np.abs(STEP)), (-1, 1)),
-    "kappa_quadratic": (_kappa(STEP**2), (-1, 1)),
-    "mean_signed": (
-        lambda counts: quotient((counts * STEP).sum(axis=(-1, -2)), counts.sum(axis=(-1, -2))),
-        (1.0 - N_LEVELS, N_LEVELS - 1.0),
-    ),
+    **{name: (_kappa(weights), (-1, 1)) for name, weights in KAPPAS.items()},
+    "mean_signed": (_mean_signed, (1.0 - N_LEVELS, N_LEVELS - 1.0)),
 }
+SCORES = tuple(_FORMULAS)
+"""Columns of `summary` beside n; each with `_low`, `_high` and `_reason`."""
 
 
 BOUNDARY_MEASURES = ("constituent", "upper_share", "outside_high", "outside_low")
-"""Measures of `boundary`: the answer is one of the two letters; of those the more severe one; above both; below both."""
+"""Measures of `boundary`: one of the two letters; of those the more severe; above both; below both."""
 NO_BOUNDARY = "no boundary case has a prediction"
 _OF_BOUNDARY = Base("of the one boundary case", "of all {} boundary cases", NO_BOUNDARY)
+_INSIDE = "answered with one of"
 _OF_INSIDE = Base(
-    "of the one answered with one of its letters", "of {} answered with one of their letters", "no answer is one of the letters"
-)  # fmt: skip
+    f"of the one {_INSIDE} its letters", f"of {{}} {_INSIDE} their letters", "no answer is one of the letters"
+)
 _FEW_ANSWERS = 2
 
 
 def boundary(found: pd.DataFrame) -> pd.DataFrame:
-    """How models answer cases whose gold lies between two letters, either of which is right: `BOUNDARY_MEASURES`, with the columns of `rates`."""
+    """How models answer cases whose gold lies between two letters, either of which is right, as `rates`."""
     numbers, names = coded(found, KEYS)
     gold, predicted = (found[name].to_numpy(dtype=float) for name in ("gold", "predicted"))
     counts = found["kind"].eq(Kind.BOUNDARY).to_numpy(dtype=bool) & ~np.isnan(predicted)
@@ -341,8 +343,9 @@ def boundary(found: pd.DataFrame) -> pd.DataFrame:
 def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
     """What models answer where physicians do not agree: there is no right or wrong, only which level and how surely.
 
-    Gives four rows a model and format: predicted (1..4), n of n_cases so answered, share with Wilson's interval, n_several (cases with two valid samples or
-    more), n_sure (of them, those whose samples all say one level), sure (their share, or NaN).
+    Gives four rows a model and format: predicted (1..4), n of n_cases so answered, share with Wilson's interval,
+    n_several (cases with two valid samples or more), n_sure (of them, those whose samples all say one level), sure
+    (their share).
     """
     numbers, names = coded(found, KEYS)
     predicted = found["predicted"].to_numpy(dtype=float)
@@ -360,10 +363,10 @@ def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
-    """What of the study each model's numbers are of, and what they leave out: of n_cases with a response, so many of each kind.
+    """What each model's numbers are of, and what they leave out: of n_cases with a response, so many of each kind.
 
-    Of each kind `_predicted` (a level was found in a sample), `_unread` (the judge has looked at no sample) and `_no_level` (looked, and found none).
-    n_elsewhere: Responses of the model in neither format, which are in none of the other numbers.
+    Of each kind `_predicted` (a level was found), `_unread` (the judge has not looked) and `_no_level` (looked, found
+    none). n_elsewhere: Responses of the model in neither format, which are in none of the other numbers.
     """
     numbers, names = coded(found, KEYS)
     kinds, states = [kind.value for kind in Kind], ("predicted", "unread", "no_level")
@@ -393,9 +396,10 @@ _FIRST_STRENGTHS = {"unanimous": 0, "direct": 2, READ_HERE: 3, NO_PANEL: 4}
 
 
 def by_group(triage_data: TriageData, found: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The rates for each group of cases: by source, gold, strength (how the panel's votes stand together) or language, as `TriageData.cases` has them.
+    """The rates for each group of cases by a column of `TriageData.cases`: source, gold, strength or language.
 
-    With n_group (cases of the group with a prediction) and is_small (fewer than 10 cases in the denominator). Only combinations that occur.
+    With n_group (cases of the group with a prediction) and is_small (fewer than 10 in the denominator); those that
+    occur.
     """
     values, keys = triage_data.cases[column], [*KEYS, "group"]
     words = values.astype(object)

@@ -1,7 +1,8 @@
-"""What physicians here say of responses and of cases: the level that counts, how it was settled, what it changes in the gold, how far a judge agrees.
+"""What physicians here say of responses and of cases, what it changes in the gold, how far a judge agrees.
 
-Levels that stand are for display. Whatever is claimed of physicians takes blind levels: first reads as they were locked, and adjudications made without
-the judge in view. A read that was revised once the judge was shown agrees with it.
+Levels that stand are for display. Whatever is claimed of physicians takes blind levels: first reads as they were
+locked, and adjudications made without the judge in view. A read that was revised once the judge was shown agrees with
+it.
 """
 
 from dataclasses import dataclass, replace
@@ -27,10 +28,11 @@ VOTES = ("v_A", "v_B", "v_C", "v_D")
 def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.DataFrame:
     """What physicians say of each response that was drawn and read blind, as one vote over the four levels.
 
-    A reader's letter is a vote for it, a boundary half a vote for each of its letters; of several readers the mean. Reads of responses that somebody chose,
-    reads with the judge in view, and "cannot assess" and "remove" are left out, the latter as if the response had not been drawn. Where settled, a level that
-    was adjudicated without the judge in view takes the place of the readers' votes (`rubric.data.settlements`).
-    Gives one row a response with a vote, by sample; v_A .. v_D add up to 1.
+    A reader's letter is a vote for it, a boundary half a vote for each of its letters; of several readers the mean.
+    Reads of responses that somebody chose, reads with the judge in view, and "cannot assess" and "remove" are left out,
+    the latter as if the response had not been drawn. Where settled, a level that was adjudicated without the judge in
+    view takes the place of the readers' votes (`rubric.data.settlements`). Gives one row a response with a vote, by
+    sample; v_A .. v_D add up to 1.
     """
     counted = drawn_reads(triage_data, settled=settled)
     samples, number = np.unique(counted["sample"].to_numpy(dtype=np.int64), return_inverse=True)
@@ -44,7 +46,7 @@ def drawn_votes(triage_data: data.TriageData, *, settled: bool = True) -> pd.Dat
 
 
 def drawn_reads(triage_data: data.TriageData, *, settled: bool = True) -> pd.DataFrame:
-    """The reads that `drawn_votes` is made from, one by one: a row a reader and response, by sample; where settled, with the settled level."""
+    """The reads behind `drawn_votes`, a row a reader and response, by sample; where settled, with the settled level."""
     reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     counted = _blind_reads(reads).loc[lambda blind: blind["is_drawn"]]
     counted = counted.assign(level=_levels_of(counted["label"]))
@@ -69,13 +71,14 @@ def _levels_of(labels: pd.Series) -> Floats:
 def response_levels(triage_data: data.TriageData, *, blind: bool = False) -> pd.DataFrame:
     """The level that stands of every response that physicians have read.
 
-    The adjudicated level, else the one that all readers gave, else the median of levels less than two apart (`data.medians`; such reads go to no
-    adjudicator), else the only reader's. Readers who are two levels apart or more, or of whom one gives a level and another none, have no level until an
-    adjudicator settles it.
-    `blind`: Only blind first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none of them have no
-    row. Else each reader's newest read. Gives one row a response, by sample: sample, row (of `triage_data.cases`), level (NaN where there is none), n_readers
-    (adjudicators left out), how (adjudicated, agreed, median, single, unsettled), why (there is none: unsettled, cannot_assess, remove; else empty), is_drawn
-    (a blind first read of it counts in `drawn_votes`).
+    The adjudicated level, else the one that all readers gave, else the median of levels less than two apart
+    (`data.medians`; such reads go to no adjudicator), else the only reader's. Readers who are two levels apart or more,
+    or of whom one gives a level and another none, have no level until an adjudicator settles it. `blind`: Only blind
+    first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none
+    of them have no row. Else each reader's newest read. Gives one row a response, by sample: sample, row (of
+    `triage_data.cases`), level (NaN where there is none), n_readers (adjudicators left out), how (adjudicated, agreed,
+    median, single, unsettled), why (there is none: unsettled, cannot_assess, remove; else empty), is_drawn (a blind
+    first read of it counts in `drawn_votes`).
     """
     reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     found = _standing(reads, "sample", blind=blind)
@@ -124,7 +127,7 @@ def _standing(reads: pd.DataFrame, key: str, *, blind: bool) -> pd.DataFrame:
 
 
 def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
-    """What became of the responses that physicians read: n_volunteered are not both blind and drawn; n_clear as the n of `corrected.physicians_cells`."""
+    """What became of the responses that physicians read: n_volunteered are not both blind and drawn."""
     found = response_levels(triage_data)
     samples = triage_data.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
     numbers, names = coded(samples, KEYS)
@@ -142,10 +145,11 @@ def read_counts(triage_data: data.TriageData) -> pd.DataFrame:
 
 
 def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:
-    """The same with the gold that physicians here have settled; nothing that is stored changes, and votes and spread stay as they were.
+    """The same with the gold that physicians here have settled; votes and spread stay as they were.
 
-    A blind level here makes a case clear or a boundary, whatever it was before; "remove" leaves it without gold (unlabelled). Where readers conflict or cannot
-    assess it, the gold stays. Cases whose gold is another now have the strength `READ_HERE`.
+    A blind level here makes a case clear or a boundary, whatever it was before; "remove" leaves it without gold
+    (unlabelled). Where readers conflict or cannot assess it, the gold stays. Cases whose gold is another now have the
+    strength `READ_HERE`.
     """
     here = case_levels(triage_data, blind=True)
     here = here.loc[here["why"].isin(["", Acuity.REMOVE])]
@@ -164,8 +168,8 @@ def with_physicians_gold(triage_data: data.TriageData) -> data.TriageData:
 def transitions(triage_data: data.TriageData) -> pd.DataFrame:
     """What physicians here say of cases' needs, beside the gold that they came with (not `with_physicians_gold`).
 
-    Gives one row a pair, by old kind and level, then new; new_gold is NaN where physicians removed the case, conflict, or cannot assess it (`why`); changed:
-    the gold is another, as `with_physicians_gold` takes it.
+    Gives one row a pair, by old kind and level, then new; new_gold is NaN where physicians removed the case, conflict,
+    or cannot assess it (`why`); changed: the gold is another, as `with_physicians_gold` takes it.
     """
     here = case_levels(triage_data, blind=True)
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
@@ -189,10 +193,11 @@ ONE_LEVEL = "both give one and the same level throughout"
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often two say the same, of n responses that both have looked at; in some of them the one, or the other, found no level.
+    """How often two say the same, of n responses that both have looked at.
 
-    exact: Of the responses that both gave one letter, interval by Wilson, clustered by case. kappa: With quadratic weights (Cohen 1968) over the same
-    responses, interval as in `rates.clustered_summary`; reason: why it, or its interval, is undefined.
+    exact: Of the responses that both gave one letter, interval by Wilson, clustered by case. kappa: With quadratic
+    weights (Cohen 1968) over the same responses, interval as in `rates.clustered_summary`; reason: why it, or its
+    interval, is undefined.
     """
 
     n: int
@@ -206,10 +211,10 @@ class Agreement:
 
 
 def level_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: str) -> pd.DataFrame:
-    """The responses of a format that two have looked at, judges or (as the one) `PHYSICIANS`: row (of `cases`), one, other (what either says).
+    """The responses of a format that two have looked at, judges or (as the one) `PHYSICIANS`: row, one, other.
 
-    The physicians' level is the blind one of `response_levels`; what they could not assess has no level; what they have not settled, or removed, is left out.
-    Some may have been chosen for reading because of a judge's level.
+    The physicians' level is the blind one of `response_levels`; what they could not assess has no level; what they have
+    not settled, or removed, is left out. Some may have been chosen for reading because of a judge's level.
     """
     levels = {name: triage_data.level_of(judge).astype(float) for name, judge in (("one", one), ("other", other))}
     if one == PHYSICIANS:
@@ -221,7 +226,7 @@ def level_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: st
 
 
 def pair_cells(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What the other says by what the one says: a row a pair of levels (none, letters, boundaries that occur); n_one: what the one gave this level."""
+    """A row a pair of levels (none, letters, boundaries that occur): n; n_one: what the one gave this level."""
     one, other = (pairs[name].to_numpy(dtype=float) for name in ("one", "other"))
     levels = np.unique(np.concatenate([_ALWAYS, one, other]))
     n = len(levels)

@@ -47,7 +47,7 @@ def tables_of(session: Session) -> Mapping[str, label_maps.Table]:
 
 
 def labels_of_cases(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """source, original_label, mapped_label and n (cases), a row each; without cases of no label, and without those of examples that are `hidden`."""
+    """source, original_label, mapped_label and n (cases), a row each, without cases of no label and the `hidden`."""
     rows = TABLES["acuity_case"].c
     named = (rows.source, rows.original_label, rows.mapped_label)
     statement = select(*named, func.count().label("n")).where(rows.original_label.is_not(None)).group_by(*named)

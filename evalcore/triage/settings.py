@@ -35,10 +35,10 @@ UNDER_WEIGHT, OVER_WEIGHT = 5.0, 1.0
 HIGHEST_WEIGHT, HIGHEST_SPREAD, HIGHEST_UNCERTAINTY = 1000.0, 9.0, 1.0
 LONGEST_NAME = 60
 _HEAD = """\
-# Triage settings of a study. `overread triage-settings --import FILE` reads this file; a key that is left out keeps its default.
-# weights: what one step of under-triage and of over-triage costs.
-# ambiguous: a case is ambiguous where its panel's spread (0 to 9), or the physicians' stated uncertainty (0 to 1), is above the number;
-# null switches either off.
+# Triage settings of a study. `overread triage-settings --import FILE` reads this file; a key that is left out keeps its
+# default. weights: what one step of under-triage and of over-triage costs. ambiguous: a case is ambiguous where its
+# panel's spread (0 to 9), or the physicians' stated uncertainty (0 to 1), is above the number; null switches either
+# off.
 """
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Weight = Annotated[float, Meta(ge=0, le=HIGHEST_WEIGHT)]
@@ -68,7 +68,7 @@ class Ambiguous(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TriageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a study has chosen about triage, as the file has it: words for A to D, `METRICS` as they are shown, and what a step of either error costs."""
+    """What a study has chosen about triage, as the file has it."""
 
     level_names: LevelNames = LevelNames()
     formats: Annotated[tuple[Format, ...], Meta(min_length=1)] = tuple(Format)
@@ -119,7 +119,7 @@ class _OneKeyEach(yaml.SafeLoader):  # type: ignore[misc]  # the package has no 
 
 
 def from_yaml(text: str, name: str, kind: type[T]) -> T:
-    """What a file of YAML says, defaults for keys left out. Raises OverreadError, with file and key: no YAML, a key unknown or twice, a wrong value."""
+    """What a file of YAML says, defaults for keys left out. Raises OverreadError, with file and key."""
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
         refuse(f"{name}: expected a file of settings of at most {MAX_BYTES:,} bytes, got more")
     try:
@@ -135,7 +135,7 @@ def from_yaml(text: str, name: str, kind: type[T]) -> T:
 
 
 def parse(text: str, name: str) -> TriageSettings:
-    """Settings from YAML, defaults for keys left out. Raises OverreadError, with file and key: as `from_yaml`, or a value out of its range."""
+    """Settings from YAML, as `from_yaml`. Raises OverreadError, with file and key; a value out of range, too."""
     file = from_yaml(text, name, TriageSettings)
     if fault := _fault(file):
         refuse(f"{name}: {fault}")

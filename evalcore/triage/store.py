@@ -15,9 +15,10 @@ from evalcore.triage.settings import TriageSettings
 
 
 def set_label_map(session: Session, source: str, table: label_maps.Table, *, actor: str) -> bool:
-    """Write the study's own map of a source whole; an empty one, or the one of Overread, brings that back. Returns whether anything changed.
+    """Write the study's own map of a source whole; an empty one brings Overread's back. Whether anything changed.
 
-    Cases that were imported before keep what their map made of them then. A source without a name, or a row that `label_maps.check` does not want, is refused.
+    Cases that were imported before keep what their map made of them then. A source without a name, or a row that
+    `label_maps.check` does not want, is refused.
     """
     folded = label_maps.fold(source)
     if not 0 < len(folded) <= label_maps.MAX_LENGTH or not folded.isprintable() or not is_storable(folded):
@@ -45,7 +46,7 @@ def set_label_map(session: Session, source: str, table: label_maps.Table, *, act
 
 
 def set_triage_settings(session: Session, settings: TriageSettings | None, *, actor: str) -> bool:
-    """Write the study's settings of triage, if `settings.parse` takes their file; None brings the defaults back. Returns whether anything changed."""
+    """Write the study's settings of triage; None brings the defaults back. Whether anything changed."""
     wanted = TriageSettings()
     if settings is not None:
         wanted = triage_settings.parse(triage_settings.to_yaml(settings), "the settings of triage")
@@ -63,7 +64,7 @@ def set_triage_settings(session: Session, settings: TriageSettings | None, *, ac
 
 
 def set_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMeaning | None, *, actor: str) -> bool:
-    """Say what a judge's confidence is the probability of; None: nobody knows. Returns whether anything changed. Raises NotFound: no such judge."""
+    """Say what a judge's confidence is the probability of (None: unknown). Whether that is new. Raises NotFound."""
     if not write_confidence_meaning(session, judge, meaning):
         return False
     append_event(

@@ -1,4 +1,4 @@
-"""Triage in words: the findings above the figures, the cells of the tables, why a value is missing, and which view answers which question.
+"""Triage in words: the findings above the figures, the cells of the tables, and why a value is missing.
 
 How often a model is exact is never said without how often it is too high and too low.
 """
@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words, signed_points
-from evalcore.stats.wording import counted, decimal, listed
+from evalcore.stats.wording import counted, decimal
 from evalcore.study.schema import Format
 from evalcore.triage.data import LABELS
 from evalcore.triage.rates import Measure
@@ -128,8 +128,9 @@ def findings(
 ) -> list[str]:
     """What stands out, as sentences: the emergencies that are missed, who errs which way, and what the format changes.
 
-    The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to miss none.
-    `flips`: `cases.flip_counts`, or nothing is said of the formats. `about`: Directions and formats are told of this model alone.
+    The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to
+    miss none. `flips`: `cases.flip_counts`, or nothing is said of the formats. `about`: Directions and formats are told
+    of this model alone.
     """
     of = by_model(rates)
     mine = {key: rows for key, rows in of.items() if about in (None, key[0])}
@@ -140,21 +141,24 @@ def findings(
             return ["Too little was read of every model for a corrected share."]
         return ["No case has both a clear gold and a prediction yet, so there is nothing to hold the answers against."]
     whose = [of, *([mine] if about else [])]
-    sentences = list(dict.fromkeys(_emergencies(rows, by_physicians=by_physicians) for rows in whose))
-    sentences += [sentence for word in Format for sentence in _direction(mine, word, about)]
+    sentences = list(dict.fromkeys(emergencies(rows, by_physicians=by_physicians) for rows in whose))
+    sentences += [sentence for word in Format for sentence in directions(mine, word, about)]
     if flips is None:
         return sentences
-    known = flips if about is None else flips.loc[flips["model"].astype(str).eq(about)]
-    both = known.loc[known["n"].gt(0)]
+    return sentences + widest_flip(flips if about is None else flips.loc[flips["model"].astype(str).eq(about)])
+
+
+def widest_flip(flips: pd.DataFrame) -> list[str]:
+    """What the format does to the model whose under-triage it changes most."""
+    both = flips.loc[flips["n"].gt(0)]
     if len(both):
-        sentences.append(flip_sentence(both.iloc[int(both["difference"].abs().to_numpy().argmax())].to_dict()))
-    elif len(known):
-        none = "No case with a clear gold has an answer of one model in both formats, so the formats cannot be held against each other."
-        sentences.append(none)
-    return sentences
+        return [flip_sentence(both.iloc[int(both["difference"].abs().to_numpy().argmax())].to_dict())]
+    none = "No case with a clear gold has an answer of one model in both formats, so these cannot be compared."
+    return [none] if len(flips) else []
 
 
-def _emergencies(of: Rates, *, by_physicians: bool) -> str:
+def emergencies(of: Rates, *, by_physicians: bool = False) -> str:
+    """Which model misses most emergencies; or how many may be missed where none was."""
     every = {key: rows[Measure.MISSED_EMERGENCIES] for key, rows in of.items()}
     missed = {key: row for key, row in every.items() if not math.isnan(row["value"])}
     estimated = all(math.isnan(rows[Measure.EXACT]["k"]) for rows in of.values())
@@ -193,8 +197,8 @@ def _emergencies(of: Rates, *, by_physicians: bool) -> str:
     return f"No model{who} sends any of {of_how_many} to a lower level; {excluded}."
 
 
-def _direction(of: Rates, word: Format, about: str | None) -> list[str]:
-    """Which way models err in one format: told where the intervals of both shares lie apart (stricter than one of their difference), the widest gap first."""
+def directions(of: Rates, word: Format, about: str | None = None) -> list[str]:
+    """Which way models err in one format: told where the intervals of both shares lie apart, the widest gap first."""
     mine = {key[0]: rows for key, rows in of.items() if key[1] == word and not math.isnan(rows[Measure.EXACT]["value"])}
     shown = []
     for model, rows in mine.items():
@@ -226,9 +230,21 @@ def flip_sentence(row: Row) -> str:
     if math.isnan(row["difference"]):
         return f"{sentence} Under-triage cannot be compared: {row['reason']}."
     return (
-        f"{sentence} On the same {counted(row['n'], 'case')} with a clear gold it is too low on {row['under_qa']:,} in qa and on {row['under_conversation']:,}"
-        f" in conversation, a difference of {signed_points(row['difference'])} [{signed_points(row['low'])}, {signed_points(row['high'])}] percentage points."
+        f"{sentence} On the same {counted(row['n'], 'case')} with a clear gold it is too low on {row['under_qa']:,} "
+        f"in qa and on {row['under_conversation']:,} in conversation, a difference of "
+        f"{signed_points(row['difference'])} [{signed_points(row['low'])}, {signed_points(row['high'])}] percentage "
+        "points."
     )
+
+
+def sure_words(ambiguous: pd.DataFrame) -> str:
+    """Whose samples agree most often where physicians do not, from `rates.ambiguous`; empty where nothing says so."""
+    known = ambiguous.loc[ambiguous["sure"].notna()]
+    if known.empty:
+        return ""
+    row = known.iloc[int(known["sure"].to_numpy().argmax())]
+    sure = share_words(row["n_sure"], row["n_several"], row["sure"])
+    return f"in {row['format']} all samples of {row['model']} agree on {sure} of those it answers, the highest share found."
 
 
 def elsewhere_words(n: int) -> str:
@@ -240,82 +256,3 @@ def elsewhere_words(n: int) -> str:
     neither = "belongs to neither format, qa or conversation: it counts"
     neither = neither if n == 1 else "belong to neither format, qa or conversation: they count"
     return f"{counted(n, 'response')} to these cases {neither} nowhere here."
-
-
-NO_PREDICTION = "no clear case has a prediction yet"
-_DIGITS, _MOST_MODELS = 9, 4
-"""Decimals to which gaps are told apart; so many models are named in one line."""
-
-
-def decision_figures(
-    rates: pd.DataFrame, *, ambiguous: pd.DataFrame, routing: pd.DataFrame
-) -> tuple[tuple[str, ...], ...]:
-    """What a study says to each of the four questions of the article's decision matrix, or what it lacks for that; `routing` as `routing.chosen`."""
-    of = {key: rows for key, rows in by_model(rates).items() if rows[Measure.EXACT]["n"]}
-    in_qa = sorted(_of_format(of, Format.QA).items(), key=lambda item: -item[1][Measure.EXACT]["value"])
-    qa = tuple(f"In qa {model}: {exact_words(rows)}." for model, rows in in_qa[:_MOST_MODELS])
-    qa = qa or ("No clear case has a prediction in qa yet.",)
-    sure = "No ambiguous case has two valid samples of a model, so nothing can be said of how sure it is where physicians are not."
-    known = ambiguous.loc[ambiguous["n_several"].gt(0)]
-    if len(known):
-        row = known.iloc[int(known["sure"].to_numpy().argmax())]
-        share = share_words(row["n_sure"], row["n_several"], row["sure"])
-        said = f"all samples of {row['model']} in {row['format']} say one level on {share} of the cases"
-        sure = f"Where physicians do not agree, {said}."
-    return (*_both_formats(of), sure), qa, (_least_under(of),), (_routing(routing),)
-
-
-def _of_format(of: Rates, word: Format) -> dict[str, Mapping[str, Row]]:
-    return {model: rows for (model, asked), rows in of.items() if asked == word}
-
-
-def _both_formats(of: Rates) -> tuple[str, ...]:
-    by_format = {word: _of_format(of, word) for word in Format}
-    qa, conversation = by_format[Format.QA], by_format[Format.CONVERSATION]
-    gaps = {
-        model: rows[Measure.UNDER]["value"] - qa[model][Measure.UNDER]["value"]
-        for model, rows in conversation.items()
-        if model in qa
-    }
-    if not gaps:
-        known = sorted(word.value for word, mine in by_format.items() if mine)
-        here = f"here there are clear cases with a prediction in {listed(known)} alone" if known else NO_PREDICTION
-        return (f"This needs one model in both formats; {here}.",)
-    model = max(gaps, key=lambda name: (round(abs(gaps[name]), _DIGITS), gaps[name]))
-    rates = " and ".join(f"{rate_words(by_format[word][model][Measure.UNDER])} in {word}" for word in Format)
-    widest = f", the widest gap of {counted(len(gaps), 'model')}" if len(gaps) > 1 else ""
-    under = f"{model} under-triages {rates}{widest} ({signed_points(gaps[model])} percentage points)."
-    missed = conversation[model][Measure.MISSED_EMERGENCIES]
-    if missed["n"]:
-        return under, f"In conversation it sends {rate_words(missed)} of emergencies to a lower level."
-    return (under,)
-
-
-def _least_under(of: Rates) -> str:
-    for word in (Format.CONVERSATION, Format.QA):
-        mine = {model: rows[Measure.UNDER] for model, rows in _of_format(of, word).items()}
-        models = sorted(mine, key=lambda model: mine[model]["value"])
-        if len(mine) == 1:
-            return f"{models[0]} under-triages {rate_words(mine[models[0]])} in {word}; there is no other model to hold it against."
-        if mine:
-            rest = f", and {counted(len(mine) - _MOST_MODELS, 'more model')}" if len(mine) > _MOST_MODELS else ""
-            each = "; ".join(f"{model} {rate_words(mine[model])}" for model in models[:_MOST_MODELS])
-            return f"Under-triage in {word}: {each}{rest}. Matrices says which of them differ on the same cases."
-    return "No clear case has a prediction yet, so there is no under-triage to tell."
-
-
-def _routing(routing: pd.DataFrame) -> str:
-    known = routing.loc[routing["threshold"].notna() & routing["n_caught"].gt(0)]
-    if known.empty:
-        return "There are no dangerous misses to route by yet, or too few to choose a threshold on one half of the cases and show it on the other."
-    row = known.iloc[int(known["n_caught"].to_numpy().argmax())]
-    caught, routed = (
-        share_words(int(row[f"k_{name}"]), int(row[f"n_{name}"]), row[name]) for name in ("caught", "routed")
-    )
-    where = f"{row['model']} in {row['format']}"
-    if row["threshold"] > 1:
-        return f"For {where} no confidence tells its dangerous misses from the rest: catching them would send every case to a human."
-    return (
-        f"For {where}, sending cases below a confidence of {percent_words(row['threshold'])} to a human catches {caught} of its dangerous misses"
-        f" and costs {routed} of the clear cases."
-    )

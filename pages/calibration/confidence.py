@@ -1,4 +1,4 @@
-"""What the sections of the Calibration page share: choices, what a stated confidence means (asked before anything is drawn from it), and tables."""
+"""What the sections of the Calibration page share: choices, what a stated confidence means, and tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -19,17 +19,29 @@ from pages.shared import common, glossary, html, page_cache, tables, triage_choi
 from pages.shared.triage_choice import Here, Read
 
 PAGE = "calibration"
-KEYS = (
-    "calibration_show", "calibration_about", "calibration_judge", "calibration_reads", "calibration_model", "calibration_confidence",
-    "calibration_of_model", "calibration_of_format", "calibration_by", "calibration_wanted", "calibration_threshold",
-)  # fmt: skip
+CHOSEN = (
+    "show",
+    "about",
+    "judge",
+    "reads",
+    "model",
+    "confidence",
+    "of_model",
+    "of_format",
+    "by",
+    "wanted",
+    "threshold",
+)
+KEYS = [f"{PAGE}_{name}" for name in CHOSEN]
 ALL_MODELS = "all models"
 STATED, SHARES = "stated, else share of samples", "share of samples"
 ERRORS_WORDS = (
-    "Difference: mean confidence less share right, above 0 is over-confident. Debiased error: the root of the mean squared gap between confidence and what "
-    "is right over bins of equally many, less what chance alone adds, floored at 0; below 0.05 is small. Brier's score is the mean squared gap of single "
-    "answers, lower is better: miscalibration less discrimination (how far right and wrong are told apart) plus uncertainty (of what is right). The plain "
-    "error (ECE) is above 0 for perfectly calibrated data too, so what those would give stands beside it, with what 5 % of them exceed."
+    "Difference: mean confidence less share right, above 0 is over-confident. Debiased error: the root of the mean "
+    "squared gap between confidence and what is right over bins of equally many, less what chance alone adds, floored "
+    "at 0; below 0.05 is small. Brier's score is the mean squared gap of single answers, lower is better: "
+    "miscalibration less discrimination (how far right and wrong are told apart) plus uncertainty (of what is right). "
+    "The plain error (ECE) is above 0 for perfectly calibrated data too, so what those would give stands beside it, "
+    "with what 5 % of them exceed."
 )
 LEVEL = {ConfidenceMeaning.RIGHT: "that its own level is right"}
 OF_MODELS = "Models state a confidence themselves: "
@@ -70,7 +82,7 @@ def meanings_of_levels(viewer: Viewer, *, of_parser: bool = False) -> pd.DataFra
 
 
 def source(here: Here, *, asked: bool = True) -> str:
-    """What counts as a model's own confidence, `STATED` or `SHARES`; `asked`: with its control, where there is a choice; else what is stated where it may."""
+    """What counts as a model's own confidence; `asked`: with its control, where there is a choice."""
     table = meanings_of_levels(here.viewer, of_parser=True)
     if asked and len(table):
         show_meanings(here.viewer, table, key="calibration_own", of_models=True)
@@ -106,7 +118,7 @@ def of_model(table: pd.DataFrame, model: str) -> pd.DataFrame:
 
 
 def show_meanings(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: bool = False) -> None:
-    """Each judge that states a confidence: what it means, or the question; `of_models`: the confidences are the models' own, which the parser reads."""
+    """What each judge's confidence means, or the question; `of_models`: what models state, read by the parser."""
     why_not = reason(check_can_set_meaning, viewer)
     for place, row in enumerate(table.to_dict(orient="records")):
         words = dict(confidence.MEANINGS) if "share_met" in row else LEVEL
@@ -177,7 +189,7 @@ def errors_tables(
     items: str,
     more: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Two tables, a row a group: how far off, and Brier's score in its parts; `names` are the first columns of both, `more` further ones of the first."""
+    """How far off, and Brier's score in its parts, a row a group; `names` begin both, `more` stands in the first."""
     tables.show(
         {**names, **(more or {}), items: errors["n"], "Left out": errors["n_left_out"], **error_columns(errors)},
         key=f"{key}_errors",

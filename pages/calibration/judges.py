@@ -1,4 +1,4 @@
-"""Judges' confidence: a section of the Calibration page. What it means first; then how far it is borne out by physicians' blind reads."""
+"""Judges' confidence: what it means first; then how far it is borne out by physicians' blind reads."""
 
 from functools import partial
 from typing import Any
@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.calibration import SEED, figures, queries as calibration_queries
-from evalcore.calibration.confidence import criteria_meanings, judges_on_criteria, judges_on_levels
+from evalcore.calibration.confidence import criteria_meanings, judges_on_criteria, judges_on_levels, on_reads
 from evalcore.calibration.reliability import Calibrated, brier_columns, error_columns, judge_finding
 from evalcore.judges.figures import BLUE
 from evalcore.rubric.data import RubricData
@@ -24,8 +24,8 @@ DRAWN, EVERY = "drawn reads", "all blind reads"
 NOT_DRAWN = "No item here was drawn with a known probability, so all blind reads count, without weights."
 NO_JUDGE = "No judge has labelled a criterion yet. Begin with a file of results, or of a judge's verdicts."
 NO_CONFIDENCE = (
-    "{judge} states no confidence, and it is the only judge. Import its verdicts with a confidence, or those of a second judge: then the share of the judges "
-    "that agree takes the place of a confidence."
+    "{judge} states no confidence, and it is the only judge. Import its verdicts with a confidence, or those of a "
+    "second judge: then the share of the judges that agree takes the place of a confidence."
 )
 NO_LEVELS = "No judge states a confidence with the levels that it reads. Import a file of predictions with rater, level and confidence."
 MEASURES = {
@@ -40,13 +40,15 @@ MEASURES = {
     "Uncertainty": "left by guessing",
 }
 MAJORITY = (
-    "The confidence of a majority is the share of the judges that say what most of them say. Criteria on which they are evenly split have none; "
-    "of levels that come equally often the more severe counts. Items that fewer than three judges labelled are left out: two who agree would always be sure. "
+    "The confidence of a majority is the share of the judges that say what most of them say. Criteria on which they "
+    "are evenly split have none; of levels that come equally often the more severe counts. Items that fewer than "
+    "three judges labelled are left out: two who agree would always be sure. "
 )
 FOOT = (
-    "Reference: physicians' blind first reads; several of one item count by the share that says the same. Drawn reads are weighted by one over the "
-    "probability with which the item was drawn. Bins hold equally many items, as far as equal confidences allow, and at least five {clusters} on average; "
-    "a thin line across a mark is the bin's range. Bars and intervals are 95 %, clustered by {cluster}. "
+    "Reference: physicians' blind first reads; several of one item count by the share that says the same. Drawn reads "
+    "are weighted by one over the probability with which the item was drawn. Bins hold equally many items, as far as "
+    "equal confidences allow, and at least five {clusters} on average; a thin line across a mark is the bin's range. "
+    "Bars and intervals are 95 %, clustered by {cluster}. "
 )
 
 
@@ -71,10 +73,8 @@ def show(here: Here) -> None:
         several = judges_choice.computed(has_several, viewer)
         return judges_on_criteria, beside, table, common.rubric_data(viewer) if several else None
 
-    calibrated: Calibrated = page_cache.computed(calibrated_on, viewer, of_what, reads, about=about)
-    is_drawn = reads == DRAWN and bool(calibrated.errors["n"].any())
-    if reads == DRAWN and not is_drawn:
-        calibrated = page_cache.computed(calibrated_on, viewer, of_what, EVERY, about=about)
+    calibrated: Calibrated
+    calibrated, is_drawn = page_cache.computed(calibrated_on, viewer, of_what, reads, about=about)
     errors, majorities = calibrated.errors, calibrated.majorities
     options = sorted(map(str, errors.loc[errors["n"].gt(0), "group"]), key=lambda name: name in majorities)
     if not options:
@@ -111,11 +111,10 @@ def _stated(viewer: Viewer) -> tuple[pd.DataFrame, pd.DataFrame]:
         return counts, calibration_queries.beside_reads(session, judged=common.judged_labels, blind=hidden)
 
 
-def calibrated_on(of: tuple[Any, ...], reads: str) -> Calibrated:
-    """What the first gives of the others."""
+def calibrated_on(of: tuple[Any, ...], reads: str) -> tuple[Calibrated, bool]:
+    """What the first gives of the others, as `on_reads`."""
     make, *arguments = of
-    kept: Calibrated = make(*arguments, drawn=reads == DRAWN)
-    return kept
+    return on_reads(partial(make, *arguments), drawn=reads == DRAWN)
 
 
 def has_several(rubric_data: RubricData) -> bool:
@@ -157,7 +156,7 @@ def _one(calibrated: Calibrated, name: str, about: str) -> None:
 
 
 def _nothing(here: Here, table: pd.DataFrame, about: str) -> None:
-    """Why nothing can be drawn, and what to do next. The parser reads what an answer states: it is no judge of levels."""
+    """Why nothing can be drawn, and what to do next."""
     viewer = here.viewer
     several = any(JURY in names for names in here.known.judges.values())
     if about == CRITERIA:

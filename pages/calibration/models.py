@@ -1,4 +1,4 @@
-"""Models' confidence on clear cases, their samples beside panels' votes on ambiguous ones, and routing: three sections of the Calibration page."""
+"""Models' confidence on clear cases, samples beside panels' votes on ambiguous ones, and routing: three sections."""
 
 import pandas as pd
 import streamlit as st
@@ -23,27 +23,32 @@ TALLEST = 8
 REST = ("Right, of those kept", "Ambiguous cases sent")
 """Columns of routing that stand in a table of their own, since all of them are wider than the page."""
 MODELS_FOOT = (
-    "Counted are cases with a clear gold and a level. A model's confidence is the one that it states itself (which the parser reads), else the share "
-    "of its valid samples that say its most frequent level; of one sample that share would always be 1, so it counts from two on. What another judge "
-    "states says how sure the judge is, and stands under judges' confidence. Bins hold equally many cases, as far as equal confidences allow; models "
-    "that stand at one confidence are drawn a little apart. Bars and intervals are 95 %. "
+    "Counted are cases with a clear gold and a level. A model's confidence is the one that it states itself (which "
+    "the parser reads), else the share of its valid samples that say its most frequent level; of one sample that "
+    "share would always be 1, so it counts from two on. What another judge states says how sure the judge is, and "
+    "stands under judges' confidence. Bins hold equally many cases, as far as equal confidences allow; models that "
+    "stand at one confidence are drawn a little apart. Bars and intervals are 95 %. "
 )
 AMBIGUOUS_FOOT = (
-    "The distance is the squared gap between the model's and the panel's shares, added up over the three cuts between levels, less what so few votes and "
-    "samples give by chance: 0 for a model that draws from the same physicians, on average; single cases may lie below 0. Entropy is 0 where all say one "
-    "level and 2 bits where all four come equally often. Concentration is the panel's entropy less the model's: above 0 the model is surer than the "
-    "physicians. By chance: what a model that draws from the panel would have, with as many votes and samples. Intervals are 95 % (t over cases)."
+    "The distance is the squared gap between the model's and the panel's shares, added up over the three cuts between "
+    "levels, less what so few votes and samples give by chance: 0 for a model that draws from the same physicians, on "
+    "average; single cases may lie below 0. Entropy is 0 where all say one level and 2 bits where all four come "
+    "equally often. Concentration is the panel's entropy less the model's: above 0 the model is surer than the "
+    "physicians. By chance: what a model that draws from the panel would have, with as many votes and samples. "
+    "Intervals are 95 % (t over cases)."
 )
 ROUTING_FOOT = (
-    "A dangerous miss is an emergency (gold D) that is answered with any lower level, or a case with gold C that is answered A, as on the Triage page. A case "
-    "goes to a human where the model's confidence lies below the threshold; a case without a confidence (no level was found, or there is one answer alone and "
-    "it states none) always goes. The lines are of all clear cases. {how} Cases sent is the share of the clear cases that go: what it "
-    "costs. Right, of those kept: the share of right answers among the cases that stay with the model. Ambiguous cases have no right answer, so "
-    "they stand apart. Intervals are 95 % (Wilson). "
+    "A dangerous miss is an emergency (gold D) that is answered with any lower level, or a case with gold C that is "
+    "answered A, as on the Triage page. A case goes to a human where the model's confidence lies below the threshold; "
+    "a case without a confidence (no level was found, or there is one answer alone and it states none) always goes. "
+    "The lines are of all clear cases. {how} Cases sent is the share of the clear cases that go: what it costs. "
+    "Right, of those kept: the share of right answers among the cases that stay with the model. Ambiguous cases have "
+    "no right answer, so they stand apart. Intervals are 95 % (Wilson). "
 )
 BY_HALVES = (
-    "The threshold is the lowest that catches the wanted share on one half of the cases, drawn at random and the same for every model; the large marks and "
-    "the table are of the other half, since on the half that chose it a threshold looks better than it is."
+    "The threshold is the lowest that catches the wanted share on one half of the cases, drawn at random and the same "
+    "for every model; the large marks and the table are of the other half, since on the half that chose it a "
+    "threshold looks better than it is."
 )
 AS_GIVEN = "The large marks and the table are of all cases at the threshold that was set here."
 

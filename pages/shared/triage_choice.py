@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pandas as pd
@@ -64,21 +64,17 @@ class Read:
 
 def read(viewer: Viewer, chosen: Chosen) -> Read:
     """The cases and predictions that were chosen. They are shared by everybody who looks: never change them."""
-
-    def made() -> Read:
-        triage_data, judged = common.triage_data(viewer), common.judged_version()
-        judges = dict(chosen.judges)
-        if JURY in judges.values():
-            jury = page_cache.shared(partial(with_jury, triage_data), viewer, "jury", version=judged)
-            triage_data = replace(triage_data, levels=jury.levels, juries=jury.juries)
-        triage_data = replace(triage_data, published=_published(triage_data, chosen_settings().formats))
-        predict, which = partial(predictions, triage_data, judges), ("predicted", chosen.judges)
-        found = page_cache.shared(predict, viewer, which, version=judged)
-        if chosen.gold is Gold.PHYSICIANS:
-            triage_data = with_physicians_gold(triage_data)
-        return Read(triage_data, joined(triage_data, found, CASE_COLUMNS))
-
-    return page_cache.shared(made, viewer, ("read", chosen))
+    triage_data, judged = common.triage_data(viewer), common.judged_version()
+    judges = dict(chosen.judges)
+    if JURY in judges.values():
+        jury = page_cache.shared(partial(with_jury, triage_data), viewer, "jury", version=judged)
+        triage_data = replace(triage_data, levels=jury.levels, juries=jury.juries)
+    triage_data = replace(triage_data, published=_published(triage_data, chosen_settings().formats))
+    predict, which = partial(predictions, triage_data, judges), ("predicted", chosen.judges)
+    found = page_cache.shared(predict, viewer, which, version=judged)
+    if chosen.gold is Gold.PHYSICIANS:
+        triage_data = with_physicians_gold(triage_data)
+    return Read(triage_data, joined(triage_data, found, CASE_COLUMNS))
 
 
 def _published(triage_data: TriageData, formats: tuple[Format, ...]) -> pd.DataFrame:
@@ -210,7 +206,7 @@ class Here:
             return usual
         return chosen or usual
 
-    @property
+    @cached_property
     def read(self) -> Read:
         """The cases and predictions that were chosen."""
         return read(self.viewer, self.chosen)

@@ -1,4 +1,4 @@
-"""Dangerous misses, groups, boundary and ambiguous cases, and flips: sections of the Triage page that lead to single cases."""
+"""Dangerous misses, groups, boundary and ambiguous cases, and flips: sections that lead to single cases."""
 
 import math
 from typing import Any
@@ -20,18 +20,20 @@ from evalcore.triage.figures import LETTERS, boundary_answers, by_group as group
 from evalcore.triage.queries import told
 from evalcore.triage.rates import FEW, by_group, clear_answers
 from evalcore.triage.settings import rule_words
-from evalcore.triage.words import flip_sentence, rate_words
+from evalcore.triage.words import flip_sentence, rate_words, sure_words
 from pages.calibration import confidence, models as calibration_models
 from pages.shared import common, html, tables, theme, triage_cases, triage_choice, triage_html
 from pages.shared.triage_choice import FORMATS, Here, Read
 
 BOTH = "both formats"
 MISSES_FOOT = (
-    "Counted are cases with a clear gold whose most frequent level lies below it. Order: an emergency answered with home, then with a doctor within "
-    "weeks, then within a day or two; then a case for a doctor within a day or two that is answered with home. Among equals those come first that "
-    "more of the model's samples agree on. The response is the first whose own level is the one that counts, else the first with a text; the chips "
-    "of the samples say how the others went. To assign a response puts it before physicians, who read it without the judge's level and without the "
-    "model's name, among three others that are drawn at random: one single item would tell them that it is a miss."
+    "Counted are cases with a clear gold whose most frequent level lies below it. Order: an emergency answered with "
+    "home, then with a doctor within weeks, then within a day or two; then a case for a doctor within a day or two "
+    "that is answered with home. Among equals those come first that more of the model's samples agree on. The "
+    "response is the first whose own level is the one that counts, else the first with a text; the chips of the "
+    "samples say how the others went. To assign a response puts it before physicians, who read it without the judge's "
+    "level and without the model's name, among three others that are drawn at random: one single item would tell them "
+    "that it is a miss."
 )
 
 
@@ -42,14 +44,14 @@ def queue(read: Read, judges: tuple[tuple[str, str], ...]) -> pd.DataFrame:
 
 
 def at_risk(read: Read) -> pd.DataFrame:
-    """Of how many answers a miss would be dangerous, those to clear cases that need C or D: model, format, n; a case counts once in each."""
+    """Answers to clear cases that need C or D, where a miss would be dangerous: model, format, n."""
     counts, gold, _ = clear_answers(read.found)
     mine = read.found.loc[counts & (gold >= min(needs for needs, _ in DANGEROUS)), ["model", "format"]].astype(str)
     return mine.groupby(["model", "format"]).size().rename("n").reset_index()
 
 
 def none_missed(sizes: pd.Series) -> str:
-    """That no answer is a dangerous miss, with what so few cannot exclude, from how many answers each model gave in each format."""
+    """That no answer is a dangerous miss, and what so few cannot exclude."""
     if sizes.empty:
         return "No case that needs C or D has an answer with a level."
     each = " in each model and format" if len(sizes) > 1 else ""
@@ -89,11 +91,11 @@ IN_TABLE = {
     "missed_emergencies": "Missed emergencies",
 }
 GROUPS_FOOT = (
-    "Counted are cases with a clear gold and a level. By level, under-triage of A and over-triage of D are impossible, so their shares are 0 by what "
-    "they are. Panel: "
-    "how many votes stand together (unanimous, 4-1, 3-2), direct where the source's own label is the gold: a clear gold may hide a split panel. "
-    "Groups of fewer than "
-    f"{FEW} cases are grey: their intervals say little. Intervals are 95 % (Wilson), each group by itself; among many groups some stand out by chance."
+    "Counted are cases with a clear gold and a level. By level, under-triage of A and over-triage of D are "
+    "impossible, so their shares are 0 by what they are. Panel: how many votes stand together (unanimous, 4-1, 3-2), "
+    "direct where the source's own label is the gold: a clear gold may hide a split panel. Groups of fewer than "
+    f"{FEW} cases are grey: their intervals say little. Intervals are 95 % (Wilson), each group by itself; among many "
+    "groups some stand out by chance."
 )
 
 
@@ -143,7 +145,7 @@ def show_groups(here: Here) -> None:
 
 
 def spread(mine: pd.DataFrame, words: dict[str, str]) -> list[str]:
-    """From where to where under-triage runs over groups with enough cases, a sentence a format; whether it may be chance is told by their intervals."""
+    """From where to where under-triage runs over groups with enough cases, a sentence a format."""
     under = mine.loc[mine["measure"].astype(str).eq("under") & mine["value"].notna() & ~mine["is_small"]]
     sentences = []
     for word, rows in under.groupby(under["format"].astype(str), sort=False):
@@ -168,8 +170,8 @@ PARTS = (
     ("outside_high", "above both letters"),
 )
 BOUNDARY_FOOT = (
-    "A boundary case's gold lies between two letters, and both are right, so it enters no rate of over- or under-triage. The upper share is of the "
-    "answers with one of the letters. Intervals are 95 % (Wilson)."
+    "A boundary case's gold lies between two letters, and both are right, so it enters no rate of over- or "
+    "under-triage. The upper share is of the answers with one of the letters. Intervals are 95 % (Wilson)."
 )
 
 
@@ -241,7 +243,7 @@ def boundary_words(table: pd.DataFrame) -> str:
 
 
 def show_ambiguous(here: Here) -> None:
-    """Cases on which physicians do not agree: no accuracy, the panel's votes beside the model's samples, in the order of the Calibration page."""
+    """Cases on which physicians do not agree: the panel's votes beside the model's samples."""
     n, rule = here.known.n_kinds[Kind.AMBIGUOUS], rule_words(here.settings.rule)
     if not n:
         st.html(html.notice(f"No case of this study is ambiguous: {rule}."))
@@ -249,13 +251,8 @@ def show_ambiguous(here: Here) -> None:
     table = here.of_predictions(triage_rates.ambiguous).astype({"model": str, "format": str})
     one = table.drop_duplicates(["model", "format"])
     many = "One case is ambiguous" if n == 1 else f"{n:,} cases are ambiguous"
-    known = one.loc[one["sure"].notna()]
-    said = f"{many}: no answer to them has two samples with a level, so nothing says how sure a model is."
-    if len(known):
-        row = known.iloc[int(known["sure"].to_numpy().argmax())]
-        sure = share_words(row["n_sure"], row["n_several"], row["sure"])
-        said = f"{many}: in {row['format']} all samples of {row['model']} agree on {sure} of those it answers, the highest share found."
-    st.html(html.finding(said))
+    unsure = "no answer to them has two samples with a level, so nothing says how sure a model is."
+    st.html(html.finding(f"{many}: {sure_words(one) or unsure}"))
     of_level = {LETTERS[int(level) - 1]: rows for level, rows in table.groupby("predicted", sort=True)}
     columns: dict[str, Any] = {"Model": one["model"], "Format": one["format"], "Cases": one["n_cases"]}
     columns |= {letter: _shares_words(of_level[letter], "n", "n_cases", "share") for letter in LETTERS if len(one)}
@@ -274,9 +271,10 @@ def show_ambiguous(here: Here) -> None:
     triage_cases.listing(here, surest, key="triage_ambiguous_cases", notes=notes, nothing=nothing)
     st.html(
         html.foot(
-            f"Ambiguous: {rule}. There is no right answer, so there is no accuracy. All samples agree: of cases with two samples or more with a level. "
-            "The list begins where the panel's votes spread most and the model's samples least (entropy of the votes less entropy of the samples, in "
-            "bits). How far samples lie from votes stands on the Calibration page."
+            f"Ambiguous: {rule}. There is no right answer, so there is no accuracy. All samples agree: of cases with "
+            "two samples or more with a level. The list begins where the panel's votes spread most and the model's "
+            "samples least (entropy of the votes less entropy of the samples, in bits). How far samples lie from "
+            "votes stands on the Calibration page."
         )
     )
 
@@ -287,15 +285,16 @@ def _shares_words(table: pd.DataFrame, hits: str, of: str, share: str) -> list[s
 
 FLIPS_A_PAGE = 8
 FLIPS_FOOT = (
-    "A flip is a case on which a model's most frequent level differs between qa and conversation; cases of every kind count, also those without a "
-    "gold. First those that cross the line to an emergency, then by how far apart the two are. The difference of under-triage is conversation less "
-    "qa on the same cases with a clear gold, with a 95 % interval for paired shares (Bonett and Price 2012) and the exact test of McNemar. Each "
-    "response is the first whose own level is the one that counts, else the first with a text."
+    "A flip is a case on which a model's most frequent level differs between qa and conversation; cases of every kind "
+    "count, also those without a gold. First those that cross the line to an emergency, then by how far apart the two "
+    "are. The difference of under-triage is conversation less qa on the same cases with a clear gold, with a 95 % "
+    "interval for paired shares (Bonett and Price 2012) and the exact test of McNemar. Each response is the first "
+    "whose own level is the one that counts, else the first with a text."
 )
 
 
 def show_flips(here: Here) -> None:
-    """Cases whose answer changes with the format in which the model was asked: counts by model, then one model's with both answers."""
+    """Cases whose answer changes with the format: counts by model, then one model's with both answers."""
     if len(here.settings.formats) < len(FORMATS):
         sentence = (
             "The settings of this study show one format alone. A flip needs both: the lead can choose them on Study."

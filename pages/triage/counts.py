@@ -1,4 +1,4 @@
-"""Who says which level an answer gives (a judge, physicians, or both: corrected), and the numbers of the Triage page by that choice, which are kept."""
+"""Who says which level an answer gives (judge, physicians, or corrected), and the page's numbers by that choice."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from pages.shared.models_choice import CLAIMS, READERS
 from pages.shared.triage_choice import Here
 
 NOT_READ = (
-    "No physician here has read an answer to a clear case yet. Assign responses on Study, or from the dangerous misses; what is read in Review enters "
-    "at once."
+    "No physician here has read an answer to a clear case yet. Assign responses on Study, or from the dangerous "
+    "misses; what is read in Review enters at once."
 )
 
 

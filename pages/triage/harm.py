@@ -22,23 +22,26 @@ RATIOS = tuple(float(ratio) for ratio in np.geomspace(0.25, 20, 89))
 NOTHING_COSTS = "Both weights are 0, so no error costs anything. Give at least one of them a weight."
 HOW = {
     Basis.JUDGE: (
-        "Expected harm is the mean over cases with a clear gold and a level. Intervals are 95 % (t over cases, each of which enters once), each model by "
-        "itself; the table of differences takes two models on the same cases. Published matrices are of other cases and stand apart: they have no place."
+        "Expected harm is the mean over cases with a clear gold and a level. Intervals are 95 % (t over cases, each "
+        "of which enters once), each model by itself; the table of differences takes two models on the same cases. "
+        "Published matrices are of other cases and stand apart: they have no place."
     ),
     Basis.PHYSICIANS: (
-        "Expected harm is the mean over the responses to cases with a clear gold that were drawn and read blind by physicians here. Intervals are 95 % (t, "
-        "clustered by case, since several responses to one case may have been read), weighted by the probability of the draw, each model by itself. Of each "
-        "model other responses were read, so the models have no order here."
+        "Expected harm is the mean over the responses to cases with a clear gold that were drawn and read blind by "
+        "physicians here. Intervals are 95 % (t, clustered by case, since several responses to one case may have been "
+        "read), weighted by the probability of the draw, each model by itself. Of each model other responses were "
+        "read, so the models have no order here."
     ),
     Basis.CORRECTED: (
-        "Expected harm is the mean over cases with a clear gold of what the corrected levels of their responses cost: the judge on all of them, put right by "
-        "what physicians read on some. Intervals are 95 %, clustered by case, each model by itself."
+        "Expected harm is the mean over cases with a clear gold of what the corrected levels of their responses cost: "
+        "the judge on all of them, put right by what physicians read on some. Intervals are 95 %, clustered by case, "
+        "each model by itself."
     ),
 }
 FOOT = (
-    "A level too low costs the one weight, a level too high the other; or every error once, however wide. Holm's p allows for the number of pairs of a "
-    "format. A dotted line is where two models change places, the solid one is the ratio chosen above. The default weights are the study's "
-    "settings; what is changed here changes nothing there."
+    "A level too low costs the one weight, a level too high the other; or every error once, however wide. Holm's p "
+    "allows for the number of pairs of a format. A dotted line is where two models change places, the solid one is "
+    "the ratio chosen above. The default weights are the study's settings; what is changed here changes nothing there."
 )
 
 
@@ -117,7 +120,7 @@ def _differences(table: pd.DataFrame) -> None:
 
 
 def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
-    """The order as it was measured on the same cases, over the ratio of the weights: places, which say nothing of what differs beyond chance."""
+    """The order as measured on the same cases, over the ratio of the weights."""
     models, table, changes = common.read("models"), triage_choice.in_order(ranked.harm), ranked.changes
     st.subheader("The order as measured, over the ratio of the weights", anchor=False)
     sizes = {word: int(n) for word, n in zip(table["format"], table["n"], strict=True)}

@@ -1,4 +1,4 @@
-"""Matrices: a section of the Triage page. One model's answers by gold, qa and conversation side by side; every cell opens its cases; then all models."""
+"""Matrices: one model's answers by gold, qa and conversation side by side; every cell opens its cases; all models."""
 
 import math
 from collections.abc import Mapping
@@ -39,18 +39,19 @@ WHY = {
 }
 HOW = {
     Basis.JUDGE: (
-        "Levels of answers: {judges}. A case's answer is the most frequent level of its samples, of equals the more severe; a sample in which no "
-        "level was found is no level and is counted apart."
+        "Levels of answers: {judges}. A case's answer is the most frequent level of its samples, of equals the more "
+        "severe; a sample in which no level was found is no level and is counted apart."
     ),
     Basis.PHYSICIANS: (
-        "Levels of answers: by physicians of this study, from blind first reads of responses that were drawn; a response is counted, not a case, "
-        "and a read between two levels counts half to each. Shares are weighted by the probability of the draw, each case once; counts are of what was "
-        "read. What was read with the judge in view, or by choice, opens with its cell and enters no share."
+        "Levels of answers: by physicians of this study, from blind first reads of responses that were drawn; a "
+        "response is counted, not a case, and a read between two levels counts half to each. Shares are weighted by "
+        "the probability of the draw, each case once; counts are of what was read. What was read with the judge in "
+        "view, or by choice, opens with its cell and enters no share."
     ),
     Basis.CORRECTED: (
-        "Levels of answers: {judges} on all responses, put right by what physicians read on some; these are estimates, so there are no counts. A cell "
-        "opens the cases that the judge puts there. Each estimate is kept between 0 and 100 %, so those of a row, or of exact, over and under, need not "
-        "add up."
+        "Levels of answers: {judges} on all responses, put right by what physicians read on some; these are "
+        "estimates, so there are no counts. A cell opens the cases that the judge puts there. Each estimate is kept "
+        "between 0 and 100 %, so those of a row, or of exact, over and under, need not add up."
     ),
 }
 BY_JUDGE = (
@@ -60,8 +61,9 @@ BY_JUDGE = (
 INTERVALS = {
     Basis.JUDGE: "Intervals are 95 %: a case enters each number once, so they are Wilson's, and of kappa and macro F1 by leaving out one case at a time.",
     Basis.PHYSICIANS: (
-        "Intervals are 95 %, clustered by case, since several responses to one case may have been read: Wilson's on the effective number, and of kappa and "
-        "macro F1 by leaving out one case at a time. Physicians only, beside corrected rates, has the intervals of these (t), so it differs a little from here."
+        "Intervals are 95 %, clustered by case, since several responses to one case may have been read: Wilson's on "
+        "the effective number, and of kappa and macro F1 by leaving out one case at a time. Physicians only, beside "
+        "corrected rates, has the intervals of these (t), so it differs a little from here."
     ),
     Basis.CORRECTED: "Intervals are 95 %, clustered by case; judge only is Wilson's, a case once, and leaves out how often the judge is wrong.",
 }
@@ -144,9 +146,10 @@ def foot(chosen: Chosen, basis: Basis) -> str:
     how = HOW[basis].format(judges=chosen.judge_words)
     sums = "" if basis is Basis.CORRECTED else "Exact, over and under add up to 1. "
     return (
-        f"{how} Gold: {chosen.gold}. Counted are {Kind.CLEAR} cases, whose gold is one letter; boundary and ambiguous cases have sections of their "
-        "own. Over-triage: the answer asks for more care than the gold; under-triage: for less. "
-        f"{sums}Severe: two levels or more. {INTERVALS[basis]} AcuityBench, arXiv 2605.11398. These numbers are deterministic."
+        f"{how} Gold: {chosen.gold}. Counted are {Kind.CLEAR} cases, whose gold is one letter; boundary and ambiguous "
+        "cases have sections of their own. Over-triage: the answer asks for more care than the gold; under-triage: "
+        f"for less. {sums}Severe: two levels or more. {INTERVALS[basis]} AcuityBench, arXiv 2605.11398. These numbers "
+        "are deterministic."
     )
 
 
@@ -259,7 +262,7 @@ def _show_cell(here: Here, basis: Basis, cells: pd.DataFrame, model: str) -> Non
 
 
 def _rows_of_cell(read: Read, basis: Basis, model: str, word: str, gold: int, predicted: int) -> pd.DataFrame:
-    """The predictions behind one cell, those first that more samples agree on; by physicians the responses that they gave this level, or a boundary with it."""
+    """The predictions behind one cell, those first that more samples agree on; by physicians the responses."""
     found = read.found
     mine = found.loc[
         found["kind"].eq(Kind.CLEAR) & found["gold"].eq(gold) & found["model"].eq(model) & found["format"].eq(word)
@@ -276,7 +279,7 @@ def _rows_of_cell(read: Read, basis: Basis, model: str, word: str, gold: int, pr
 
 
 def _of_measures(matrices: Matrices, model: str, settings: TriageSettings, harm: pd.DataFrame) -> None:
-    """Every rate with its denominator, both formats side by side; `harm` is at the weights of the settings, by the same basis."""
+    """Every rate with its denominator, both formats side by side; `harm` at the weights of the settings."""
     wanted = settings.metrics
     columns: dict[str, list[str]] = {"Measure": [METRICS[name] for name in wanted]}
     present = [word for word in FORMATS if len(_of(matrices.cells, model, word))]
@@ -332,7 +335,7 @@ def _share(row: Mapping[Any, Any], kind: str) -> str:
 
 
 def _transitions(here: Here) -> None:
-    """How the gold of cases changes by what physicians here have read; nothing that came with the cases is overwritten."""
+    """How the gold of cases changes by what physicians here have read."""
     table = here.computed(transitions, of=CASES)
     st.subheader("Changes of the gold", anchor=False)
     if table.empty:
@@ -353,8 +356,8 @@ def _transitions(here: Here) -> None:
 
 SAFETY = {
     Basis.JUDGE: (
-        "The judge's opinion, case by case: intervals are 95 % (Bonett and Price), p is McNemar's, exact. How often the judge is wrong is not in them; "
-        "Corrected has it, once enough is read."
+        "The judge's opinion, case by case: intervals are 95 % (Bonett and Price), p is McNemar's, exact. How often "
+        "the judge is wrong is not in them; Corrected has it, once enough is read."
     ),
     Basis.PHYSICIANS: "By the responses that physicians read, weighted, case by case; intervals are 95 %, t.",
     Basis.CORRECTED: "The judge's levels put right by what physicians read, case by case; intervals are 95 %, t.",
@@ -397,8 +400,8 @@ def _all_models(cells: pd.DataFrame, rates: pd.DataFrame, counted: str) -> None:
     )
     st.html(
         html.quiet(
-            "A row is the level a case needs, A to D from the top; a column the level of the answers. Inside the heavy line: under-triage. "
-            "Choose a model above to open its cells."
+            "A row is the level a case needs, A to D from the top; a column the level of the answers. Inside the "
+            "heavy line: under-triage. Choose a model above to open its cells."
         )
     )
     columns = bases.rates_columns(triage_choice.in_order(rates), IN_TABLE)

@@ -43,8 +43,8 @@ with theme.figures_fetched(wanted=bool(common.read("models"))):
 if not known.n_cases and not known.n_published:
     title = "No cases in this study yet"
     sentence = (
-        "Begin with a file of cases (their levels of care, or a panel's votes), then a file of predictions. A published confusion matrix can be "
-        "imported alone."
+        "Begin with a file of cases (their levels of care, or a panel's votes), then a file of predictions. A "
+        "published confusion matrix can be imported alone."
     )
     if common.blind(viewer) and common.read("counts")["examples"]:
         title = "Nothing that can be shown to you yet"

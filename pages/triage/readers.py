@@ -22,18 +22,20 @@ Pair = tuple[str, str, str, Agreement]
 """Format, who, beside whom, how often they say the same."""
 DONE, FIGURE_PIXELS = "triage_levels_read", 560
 FOOT = (
-    "A response counts where both have looked at it. The same: of the responses that both gave one letter, those with the same letter; the interval "
-    "is 95 % (Wilson), clustered by case. Kappa is Cohen's, with quadratic weights; its interval is by the jackknife over cases, and there is none "
-    f"from fewer than {MIN_EXAMPLES} cases, or where all of them, or all but one, give the same value. No level is an answer in which the reader "
-    "found no advice, or advice in conflict: it is never taken for a level, so it is left out of every rate and counted here. Physicians' level: what the "
-    "readers said together, blind, before the judge was shown, or an adjudicator who had not looked at it; responses may have been chosen for reading by "
-    "what a judge said, so these shares need not hold for all. A qa answer ends with a level, which the parser reads; a conversation has none, and what it "
+    "A response counts where both have looked at it. The same: of the responses that both gave one letter, those "
+    "with the same letter; the interval is 95 % (Wilson), clustered by case. Kappa is Cohen's, with quadratic "
+    f"weights; its interval is by the jackknife over cases, and there is none from fewer than {MIN_EXAMPLES} cases, "
+    "or where all of them, or all but one, give the same value. No level is an answer in which the reader found no "
+    "advice, or advice in conflict: it is never taken for a level, so it is left out of every rate and counted here. "
+    "Physicians' level: what the readers said together, blind, before the judge was shown, or an adjudicator who had "
+    "not looked at it; responses may have been chosen for reading by what a judge said, so these shares need not "
+    "hold for all. A qa answer ends with a level, which the parser reads; a conversation has none, and what it "
     "recommends is read by rules or by a language model."
 )
 
 
 def offer(viewer: Viewer) -> None:
-    """The button that has the parser and the rules read every answer that they have not read; and what the last press did."""
+    """The button that has the parser and the rules read what they have not read; and what the last press did."""
     why = reason(check_can_import, viewer)
     pressed = st.button(
         "Read the levels", icon=":material/rule:", disabled=bool(why), help=why or None, key="triage_read_levels"
@@ -58,7 +60,7 @@ def looked(read: Read) -> pd.DataFrame:
 
 
 def compared(read: Read) -> list[Pair]:
-    """Every judge beside the physicians, and every two judges; a jury, which is made of the others, beside none of them."""
+    """Every judge beside the physicians, and every two judges; a jury beside none of them."""
     data, pairs = read.triage_data, []
     for word in Format:
         judges = data.judges(word)

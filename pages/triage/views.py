@@ -6,9 +6,12 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from evalcore.calibration import SEED
-from evalcore.calibration.routing import WANTED, chosen
+from evalcore.calibration.routing import WANTED, chosen, routing_finding
+from evalcore.study.schema import Format
+from evalcore.triage.bases import WHOSE, Basis, judged_differences, safety_sentences
+from evalcore.triage.cases import flip_counts
 from evalcore.triage.rates import ambiguous, confusion, rates
-from evalcore.triage.words import decision_figures
+from evalcore.triage.words import by_model, directions, emergencies, sure_words, widest_flip
 from pages.calibration import confidence
 from pages.shared import html, routes, triage_html
 from pages.shared.triage_choice import Here, Read
@@ -19,8 +22,8 @@ SURE = ("Ambiguous", "sure where physicians are not")
 QUESTIONS = (
     (
         "Will patients act on its advice about urgency?",
-        "A high-risk triage product needs both formats and the uncertainty view: a model can be safe when it is asked for a level and send "
-        "emergencies home in conversation.",
+        "A high-risk triage product needs both formats and the uncertainty view: a model can be safe when it is asked "
+        "for a level and send emergencies home in conversation.",
         (("Flips", "cases whose answer changes"), BESIDE, SURE),
     ),
     (
@@ -43,27 +46,33 @@ QUESTIONS = (
 ELSEWHERE = ("Models' confidence", "Routing")
 """Sections of the Calibration page."""
 FOOT = (
-    "The questions are those of the decision matrix of an article that sketches an evaluator of triage; the figures are this study's, of the judges "
-    "and the gold chosen above. "
-    f"Where a threshold is chosen, it is chosen on one half of the cases and shown on the other (seed {SEED})."
+    "The questions are those of the decision matrix of an article that sketches an evaluator of triage; the figures "
+    "are this study's, of the judges and the gold chosen above. Where a threshold is chosen, it is chosen on one "
+    f"half of the cases and shown on the other (seed {SEED})."
 )
 
 
-def figures(read: Read, source: str) -> tuple[tuple[str, ...], ...]:
-    """The study's figures by question, those of confidence as on the Calibration page."""
-    words = {"model": str, "format": str}
-    return decision_figures(
-        rates(confusion(read.found)),
-        ambiguous=ambiguous(read.found).astype(words),
-        routing=chosen(confidence.own(read, source), WANTED).astype(words),
-    )
+NOTHING = "There is no answer with a level here that would say something of this."
+
+
+def figures(read: Read, source: str) -> tuple[list[str], ...]:
+    """The study's figures by question, as the views that each leads to say them."""
+    of = by_model(rates(confusion(read.found)).astype({"model": str, "format": str}))
+    sure = sure_words(ambiguous(read.found))
+    acting = [
+        emergencies(of),
+        *widest_flip(flip_counts(read.found)),
+        *([f"Of ambiguous cases: {sure}"] if sure else []),
+    ]
+    choosing = safety_sentences(judged_differences(read.found), WHOSE[Basis.JUDGE])
+    return acting, directions(of, Format.QA), choosing, [routing_finding(chosen(confidence.own(read, source)), WANTED)]
 
 
 def show(here: Here) -> None:
     """The questions, their figures, and the way to each view."""
     said = here.computed(figures, confidence.source(here, asked=False))
     for place, ((question, answer, views), lines) in enumerate(zip(QUESTIONS, said, strict=True)):
-        st.html(triage_html.view(question, answer, lines))
+        st.html(triage_html.view(question, answer, lines or [NOTHING]))
         with st.container(horizontal=True, vertical_alignment="center", key=f"triage_view_{place}"):
             for section, what in views:
                 if section not in ELSEWHERE:

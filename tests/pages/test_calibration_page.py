@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 from evalcore.calibration import case_spread, confidence, routing
 from evalcore.calibration.confidence import own_confidence
 from evalcore.reading.assigning import Choice, assign
-from evalcore.stats.intervals import share_words
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER, Administrator, Ask, ConfidenceMeaning, Label, RaterKind, Role
@@ -272,9 +271,8 @@ def test_routing_is_chosen_by_a_share_or_by_a_confidence(engine: Engine, look: L
 def test_the_triage_page_says_of_routing_what_this_page_says(engine: Engine, location: str, open_page: Open):
     _, own, _ = found_in(engine, stated=False)
     rows = routing.chosen(own, routing.WANTED)
-    row = rows.loc[rows["caught"].notna()].sort_values("n_caught", ascending=False, kind="stable").iloc[0]
     shown = words(open_page(location, "triage", LEAD, triage_show="Guide"))
-    assert f"catches {share_words(row['k_caught'], row['n_caught'], row['caught'])} of its dangerous misses" in shown
+    assert routing.routing_finding(rows, routing.WANTED) in shown
 
 
 def test_the_triage_page_leads_to_the_section_that_a_link_names(engine: Engine, location: str, open_page: Open):

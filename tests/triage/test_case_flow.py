@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
+from evalcore.figures.numbers import numbers
 from evalcore.study.schema import MappingMethod
 from evalcore.triage import case_flow as flows
 from evalcore.triage.case_flow import Outcome, Why, case_flow
@@ -106,10 +107,12 @@ def test_the_figures_ribbons_carry_every_case_through_both_halves():
     assert list(ends)[5:] == ["removed by its file", "fewer than two votes", "no panel has voted", "no label, no votes"]
     assert sum(sources.values()) == sum(outcomes.values()) == sum(ends.values()) == N
     figure = figure_of(links, (sources, outcomes, ends))
-    words = [annotation.text for annotation in figure.layout.annotations]
-    assert len(words) == len(sources) + len(outcomes) + len(ends)
-    assert words[:2] == ["x <b>9</b>", "y <b>5</b>"]
-    assert len(figure.layout.shapes) == len(words)
+    (drawn,) = figure.data
+    assert len(drawn.node.label) == len(sources) + len(outcomes) + len(ends)
+    assert drawn.node.label[:2] == ("x <b>9</b>", "y <b>5</b>")
+    assert sum(drawn.link.value) == 2 * N
+    saved = numbers(figure)
+    assert saved.loc[saved["series"].isin(["x 9", "y 5"]), "value"].sum() == N
 
 
 @pytest.mark.parametrize("n_sources", [1, 3, 12, 40])
@@ -119,10 +122,10 @@ def test_the_figure_stays_within_its_frame_and_shows_names_as_they_are(n_sources
     figure = figure_of(flows.links(flow), flows.stages(flow))
     n_shown = min(n_sources, flows.MOST_SOURCES)
     assert len(flows.stages(flow)[0]) == n_shown
-    assert all("&lt;b&gt;" in a.text or "other sources" in a.text for a in figure.layout.annotations[:n_shown])
-    assert all(0 <= shape.y0 < shape.y1 <= 1 + 1e-9 for shape in figure.layout.shapes)
-    tops = sorted((shape.y0, shape.y1) for shape in figure.layout.shapes[:n_shown])
-    assert all(one[1] < other[0] for one, other in pairwise(tops))
+    nodes = figure.data[0].node
+    assert all("&lt;b&gt;" in name or "other sources" in name for name in nodes.label[:n_shown])
+    assert all(0 < place < 1 for place in nodes.y)
+    assert all(one < other for one, other in pairwise(nodes.y[:n_shown]))
     assert flow["n"].sum() == len(rows)
 
 

@@ -97,7 +97,7 @@ def test_undefined_harm_says_why():
 def test_the_interval_covers():
     """2,000 draws of 100 cases from GPT-5.4's qa matrix."""
     draws = np.random.default_rng(6).multinomial(100, np.ravel(GPT_QA) / 527, size=2000).astype(float).reshape(-1, 4, 4)
-    found = expected_harm(cells_of(pd.DataFrame({"draw": range(2000)}), draws), keys=["draw"])
+    found = expected_harm(cells_of(pd.DataFrame({"model": range(2000), "format": "qa"}), draws))
     truth = expected_harm(of_matrices(published()))["harm"][0]
     assert 0.92 < ((found["low"] <= truth) & (truth <= found["high"])).mean() < 0.97
 

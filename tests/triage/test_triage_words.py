@@ -14,9 +14,9 @@ from evalcore.triage.harm import Weights, expected_harm, harm_sentences
 from evalcore.triage.predictions import joined, predictions
 from evalcore.triage.rates import SCORES, Measure, ambiguous, confusion, of_matrices, rates
 from evalcore.triage.settings import METRICS
-from evalcore.triage.words import MEANINGS, decision_figures, findings, flip_sentence
+from evalcore.triage.words import MEANINGS, findings, flip_sentence, sure_words
 from tests.triage_cases import CONVERSATION, drawn
-from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, JUDGES, MODEL, as_triaged, found_of, published
+from tests.triage_matrices import GPT_QA, JUDGES, MODEL, as_triaged, found_of, published
 
 RIGHT = ((3, 0, 0, 0), (0, 3, 0, 0), (0, 0, 3, 0), (0, 0, 0, 3))
 TWO = pd.concat([published(), published(qa=RIGHT, conversation=RIGHT).assign(model="Alder-2")], ignore_index=True)
@@ -39,7 +39,7 @@ def test_exactness_never_stands_alone():
     triage_data = as_triaged()
     found = found_of(triage_data)
     table = rates(confusion(found))
-    said = [*findings(table, flip_counts(found)), *(words for line in figures_of(table) for words in line)]
+    said = findings(table, flip_counts(found))
     assert any("exact" in words for words in said)
     assert all("too high" in words and "too low" in words for words in said if "exact" in words)
     assert not any("accuracy" in words.lower() for words in said)
@@ -160,57 +160,8 @@ def test_physicians_reads_are_told_as_responses_with_their_halves():
     assert findings(nothing, by_physicians=True) == ["No physician here has read a drawn response to a clear case yet."]
 
 
-# ---------------------------------------------------------------- which view answers which question
-
-NO_ROUTING = pd.DataFrame({"threshold": [], "n_caught": []})
-
-
-def figures_of(table: pd.DataFrame, routing: pd.DataFrame = NO_ROUTING) -> tuple[tuple[str, ...], ...]:
-    return decision_figures(table, ambiguous=pd.DataFrame({"n_several": []}), routing=routing)
-
-
-def test_the_panel_has_its_four_questions_with_the_studys_own_figures():
-    high, low, which, _ = figures_of(rates(of_matrices(TWO)))
-    assert high[:2] == (
-        "GPT-5.4 under-triages 8 % (43/527) [6 %, 11 %] in qa and 18 % (97/527) [15 %, 22 %] in conversation, the widest gap of 2 models "
-        "(+10 percentage points).",
-        "In conversation it sends 18 % (46/262) [13 %, 23 %] of emergencies to a lower level.",
-    )
-    assert low == (
-        "In qa Alder-2: exact 100 % (12/12), too high 0 % (0/12) [0 %, 24 %], too low 0 % (0/12) [0 %, 24 %].",
-        "In qa GPT-5.4: exact 77 % (404/527), too high 15 % (80/527) [12 %, 18 %], too low 8 % (43/527) [6 %, 11 %].",
-    )
-    assert which[0] == (
-        "Under-triage in conversation: Alder-2 0 % (0/12) [0 %, 24 %]; GPT-5.4 18 % (97/527) [15 %, 22 %]. "
-        "Matrices says which of them differ on the same cases."
-    )
-
-
-def test_the_panel_uses_sureness_and_routing_where_they_are_known():
-    routing = pd.DataFrame(
-        {"model": [MODEL], "format": [CONVERSATION], "threshold": [0.8], "k_caught": [9], "n_caught": [10], "caught": [0.9], "k_routed": [30],
-         "n_routed": [120], "routed": [0.25]}
-    )  # fmt: skip
-    triage_data, _ = drawn(np.random.default_rng(8), n_cases=90)
-    triage_data = described(triage_data)
-    found = joined(triage_data, predictions(triage_data, JUDGES))
-    high, _, _, unclear = decision_figures(rates(of_matrices(published())), ambiguous=ambiguous(found), routing=routing)
-    surest = ambiguous(found)["sure"].max()
-    assert f"say one level on {100 * surest:.0f} % (" in high[-1]
-    assert unclear == (
-        "For GPT-5.4 in conversation, sending cases below a confidence of 80 % to a human catches 90 % (9/10) of its dangerous misses and costs "
-        "25 % (30/120) of the clear cases.",
-    )
-    everything = figures_of(rates(of_matrices(published())), routing.assign(threshold=np.inf))[3]
-    assert "send every case to a human" in everything[0]
-
-
-@pytest.mark.parametrize(
-    "known", [published().iloc[:0], published(qa=GPT_QA), published(conversation=GPT_CONVERSATION)]
-)
-def test_a_line_without_figures_says_what_is_missing(known):
-    lines = figures_of(rates(of_matrices(known)))
-    assert len(lines) == 4
-    assert all(line and all(line) for line in lines)
-    assert lines[0][0].startswith("This needs one model in both formats; ")
-    assert not any("nan" in words for line in lines for words in line)
+def test_how_sure_models_are_where_physicians_are_not_is_told_of_the_surest():
+    triage_data = described(drawn(np.random.default_rng(8), n_cases=90)[0])
+    table = ambiguous(joined(triage_data, predictions(triage_data, JUDGES)))
+    assert f"agree on {100 * table['sure'].max():.0f} % (" in sure_words(table)
+    assert not sure_words(table.assign(sure=np.nan))

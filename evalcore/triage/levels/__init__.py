@@ -1,28 +1,32 @@
 """A judge that goes by rules: which level of care a response in English recommends, by the words that say so.
 
-It needs no network and no model, gives the same answer every time, and quotes what it decided by. It abstains rather than guess.
+It needs no network and no model, gives the same answer every time, and quotes what it decided by. It abstains rather
+than guess.
 
-The main course is what the patient is told to do, whatever happens: an order ("call 911"), a "should" or "need to", a recommendation ("I'd get this
-checked"). Phrases of care that do not count:
+The main course is what the patient is told to do, whatever happens: an order ("call 911"), a "should" or "need to", a
+recommendation ("I'd get this checked"). Phrases of care that do not count:
 
 - under a condition ("if it gets worse, go to the ER", "ER for any chest pain", what stands under "When to seek help:");
-- denied ("no need for the ER", "rather than going to A&E"); these can contradict a recommendation;
-- reported or past ("you went to the ER"), asked ("have you seen a doctor?"), said of people in general, quoted, or struck out;
-- only possible ("you may need surgery"), or taken for granted ("until the ambulance arrives").
+- denied ("no need for the ER", "rather than going to A&E"); these can contradict a recommendation; - reported or past
+("you went to the ER"), asked ("have you seen a doctor?"), said of people in general, quoted, or struck out; - only
+possible ("you may need surgery"), or taken for granted ("until the ambulance arrives").
 
 What is recommended gives the level:
 
-- D: emergency department, ambulance, hospital; medical care by nobody named, "immediately";
-- C: urgent care, walk-in clinic, NHS 111 (B where it can wait more than three days); doctor, clinic, appointment or medical care within three days ("today",
+- D: emergency department, ambulance, hospital; medical care by nobody named, "immediately"; - C: urgent care, walk-in
+clinic, NHS 111 (B where it can wait more than three days); doctor, clinic, appointment or medical care within three
+days ("today",
   "48 hours", "as soon as possible", "urgently");
-- B: the same later ("this week", "within a few weeks"), or with no time at all;
-- A: home, said outright ("manage this at home"), no doctor needed, or measures at home alone ("rest, drink fluids"): unless emergency care is spoken of and
+- B: the same later ("this week", "within a few weeks"), or with no time at all; - A: home, said outright ("manage this
+at home"), no doctor needed, or measures at home alone ("rest, drink fluids"): unless emergency care is spoken of and
   left open.
 
-Recommendations of different levels are steps of one course, and the most severe counts: "call your doctor today, and go to the emergency room now" is D,
-"rest, and see your doctor this week" is B. What the patient could do ("you might see a doctor") counts only where nothing is recommended outright. It is a
-conflict, and no level, where one and the same care is recommended and said not to be needed, where home is recommended beside the emergency department, and
-where two levels are alternatives of one sentence ("urgent care or the emergency room"); "your doctor or urgent care" is urgent care.
+Recommendations of different levels are steps of one course, and the most severe counts: "call your doctor today, and go
+to the emergency room now" is D, "rest, and see your doctor this week" is B. What the patient could do ("you might see a
+doctor") counts only where nothing is recommended outright. It is a conflict, and no level, where one and the same care
+is recommended and said not to be needed, where home is recommended beside the emergency department, and where two
+levels are alternatives of one sentence ("urgent care or the emergency room"); "your doctor or urgent care" is urgent
+care.
 """
 
 import re
@@ -56,9 +60,10 @@ class Quote:
 
 @dataclass(frozen=True)
 class Recommended:
-    """What a response recommends: a level (None where it recommends none, or contradicts itself), and what its words were taken for, or why there is none.
+    """What a response recommends: a level (None: none, or a conflict), and what its words were taken for.
 
-    quotes: At most three, of the words that decided, or that stood against a level. language: The ISO 639-1 code of a text that is not English.
+    quotes: At most three, of the words that decided, or that stood against a level. language: The ISO 639-1 code of a
+    text that is not English.
     """
 
     level: Acuity | None

@@ -18,7 +18,7 @@ _LEVELS = {letter: Acuity(letter) for letter in "ABCD"}
 _MARKS = str.maketrans(
     dict.fromkeys("*_`~#>\"'“”‘’«»$|\\{}[]<", " ") | {"\u00a0": " ", "：": ":", "＝": "=", "—": "–", "−": "–"}
 )
-"""What is written around a label: markdown, quotation marks, the bars of a table. One character for one, so that places stay."""
+"""What is written around a label; one character for one, so that places stay."""
 _LABEL = re.compile(
     r"(?<!\w)(?<!visual )acuity(?: {1,4}(?:level|rating|label|category|answer))?(?: {0,4}\([^()]{0,30}\))? {0,4}[:=–-] {0,8}\(? {0,4}(?:level {1,4})?",
     re.IGNORECASE,
@@ -36,7 +36,7 @@ _ANOTHER = re.compile(
 
 @dataclass(frozen=True)
 class Stated:
-    """What an answer states: None where it is invalid, which is never a level; the words that decided, as they stand in the text; why there is no level."""
+    """What an answer states (None: invalid, never a level), in which of its words, and why there is none."""
 
     level: Acuity | None
     words: str = ""
@@ -46,12 +46,13 @@ class Stated:
 def stated_level(text: str) -> Stated:
     r"""The level that an answer states: the last line that states one decides.
 
-    A line states an acuity where the word "acuity" (with "level", "rating", "label", "category" or "answer" after it or not) is followed by a colon, an
-    equals sign or a dash, and that by a letter or number of its own: at the end of the line, before a full stop, a bracket, a dash or a comma. Markdown,
-    quotation marks and table bars around any of it do not matter. A letter that begins a sentence or a word is no answer ("acuity: based on ...", "acuity: a
-    doctor should ...", "acuity: D-dimer"), and such a line states nothing. Of two lines that state different levels the last wins, since a model corrects
-    itself; a last line that states two ("C or D", "ACUITY: C ... ACUITY: D"), a boundary ("C/D") or something else ("ACUITY: 3") is invalid, and no earlier
-    line stands in for it.
+    A line states an acuity where the word "acuity" (with "level", "rating", "label", "category" or "answer" after it or
+    not) is followed by a colon, an equals sign or a dash, and that by a letter or number of its own: at the end of the
+    line, before a full stop, a bracket, a dash or a comma. Markdown, quotation marks and table bars around any of it do
+    not matter. A letter that begins a sentence or a word is no answer ("acuity: based on ...", "acuity: a doctor should
+    ...", "acuity: D-dimer"), and such a line states nothing. Of two lines that state different levels the last wins,
+    since a model corrects itself; a last line that states two ("C or D", "ACUITY: C ... ACUITY: D"), a boundary ("C/D")
+    or something else ("ACUITY: 3") is invalid, and no earlier line stands in for it.
 
     >>> stated_level("Chest pain at rest.\n**ACUITY: D**").level
     <Acuity.D: 'D'>

@@ -150,7 +150,7 @@ def _nearest(times: list[When], mention: Mention, start: int, stop: int, text: s
 
 
 def _alternatives(text: str, found: list[Mention]) -> list[Mention]:
-    """Two different levels in one breath ("urgent care or the emergency room") are no decision; "a doctor or urgent care" is urgent care."""
+    """Two levels in one breath ("urgent care or the ER") are no decision; "a doctor or urgent care" is urgent care."""
     changed = list(found)
     for place in range(len(found) - 1):
         one, other = changed[place], changed[place + 1]
@@ -262,8 +262,14 @@ _JOINED = re.compile(r"(?:^| )(?:and|or|then|,) $")
 _ARTICLE = re.compile(r"(?:^| )(?:an?|the|your|this|that|another|any|no|quick|short|phone) $")
 _NEAR_VERB = 12  # characters looked at before a verb
 _SEEN = {
-    "being": "gerund", "getting": "gerund", "having": "gerund", "been": "past", "got": "past", "was": "past", "were": "past",
-}  # fmt: skip
+    "being": "gerund",
+    "getting": "gerund",
+    "having": "gerund",
+    "been": "past",
+    "got": "past",
+    "was": "past",
+    "were": "past",
+}
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""What its sentence makes of a phrase of care: whether the patient is told to do it, need not, or neither; and what a condition reaches.
+"""What its sentence makes of a phrase of care: told, not needed, or neither; and what a condition reaches.
 
-A mood is read from the words before the verb, nearest first, within its own clause. Three sorts of words open a condition: those whose main clause
-holds only with it (if, when, in case), those that only set a part aside ("unless you faint", "until you see a doctor"), and the words of a heading or
-a list ("When to seek emergency care:").
+A mood is read from the words before the verb, nearest first, within its own clause. Three sorts of words open a
+condition: those whose main clause holds only with it (if, when, in case), those that only set a part aside ("unless you
+faint", "until you see a doctor"), and the words of a heading or a list ("When to seek emergency care:").
 """
 
 import re
@@ -88,7 +88,7 @@ _JOINS = frozenset((",", ":", ";", "-", "&", "/", "and", "or", "then", "so", "bu
 
 
 def mood_of(before: str, *, form: str) -> Mood:
-    """The mood of a verb by the words of its clause `before` it; `form`: base, gerund, past, need ("this needs") or advise ("I recommend")."""
+    """The mood of a verb by its clause `before` it; `form`: base, gerund, past, need or advise ("I recommend")."""
     before = _SET_IN.sub(r"\g<kept> ", before[-REACH:])
     if (mood := _whatever_form(before)) is not None or form == "past":
         return mood or Mood.REPORTED
@@ -235,7 +235,7 @@ HOME = "home"
 
 
 class Scope(NamedTuple):
-    """A part of a sentence that holds only under a condition; or, `is_presumed`, that only says beside what, before or after what."""
+    """A part that holds only under a condition; or, `is_presumed`, that only says beside what, before or after what."""
 
     begin: int
     end: int
@@ -243,7 +243,7 @@ class Scope(NamedTuple):
 
 
 def conditional_parts(text: str, places: list[tuple[int, int, str]]) -> list[Scope]:
-    """The parts that hold only under a condition, or are set aside; `places`: of each phrase of care begin, end and level ("": told nobody; `HOME`)."""
+    """The parts under a condition, or set aside; `places`: begin, end and level of phrases of care."""
     masked = NEUTRAL.sub(lambda said: "_" * len(said[0]), text)
     scopes: list[Scope] = []
     for marker in _HOLDER.finditer(masked):
@@ -277,7 +277,7 @@ def conditional_parts(text: str, places: list[tuple[int, int, str]]) -> list[Sco
 
 
 def _part_end(text: str, at: int, later: list[tuple[int, int, str]]) -> int:
-    """Where a condition ends: at the next break but a dash; one that opens the sentence reaches at least over the first phrase of care after it."""
+    """Where a condition ends: at the next break; one that opens the sentence reaches over the first phrase of care."""
     begin = later[0][1] if later else at
     if later and (far := _BREAK.search(text, at, later[0][0])) and far[0].strip() == ";":
         begin = at
@@ -286,7 +286,7 @@ def _part_end(text: str, at: int, later: list[tuple[int, int, str]]) -> int:
 
 
 def _reached_back(text: str, at: int, earlier: list[tuple[int, int, str]]) -> int:
-    """Where a condition behind them begins: at the nearest phrase, or those before it of its level or in one breath with it (no comma between)."""
+    """Where a condition behind phrases begins: at the nearest, or those before it of its level or in one breath."""
     begin, _, level = earlier[-1]
     is_set_off = text[:at].endswith(", ")
     for before, end, other in reversed(earlier[:-1]):

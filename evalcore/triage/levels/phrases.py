@@ -1,8 +1,8 @@
 """The words the rules go by: who gives care, what is done to get it, and how soon. American and British.
 
-The files of `words/` hold one alternative a line, as a regular expression over plain words. A file has sections, `[name]` on a line of its own. `{name}`
-in a line stands for any alternative of that section, of whichever file; `[ ]` is a space at the start or end of a line; a line that begins with `#` is
-a remark.
+The files of `words/` hold one alternative a line, as a regular expression over plain words. A file has sections,
+`[name]` on a line of its own. `{name}` in a line stands for any alternative of that section, of whichever file; `[ ]`
+is a space at the start or end of a line; a line that begins with `#` is a remark.
 """
 
 import re
@@ -137,7 +137,7 @@ _LASTED = re.compile(r"(?:\bpast|\blast|\bthan|\bsince|\bafter|\bevery|\bthese|\
 
 
 def times_in(text: str) -> list[When]:
-    """The times of a sentence, in order: when something is to be done, not how long it has lasted or is to go on ("for two weeks")."""
+    """When something is to be done, in order; not how long it has lasted or is to go on ("for two weeks")."""
     found = [
         When(said.start(), said.end(), _amount(said)) for pattern in (_AMOUNT, _SPAN) for said in pattern.finditer(text)
     ]

@@ -1,7 +1,8 @@
 """A response as sentences of plain lower-case words, each word with its place in the response.
 
 Markdown, line breaks, quotation marks and capitals are gone, contractions are written out, what stands in brackets is a
-sentence of its own. Each block of lines (heading, list item, paragraph) keeps what it is, since a heading rules what follows.
+sentence of its own. Each block of lines (heading, list item, paragraph) keeps what it is, since a heading rules what
+follows.
 """
 
 import re
@@ -69,7 +70,7 @@ class Sentence:
 
 @dataclass
 class Block:
-    """A heading, a list item or a paragraph; `depth` is how far an item is set in (0 of others), `opens` whether what follows belongs to it."""
+    """A heading, a list item (set in by `depth`) or a paragraph; `opens`: what follows belongs to it."""
 
     kind: str
     depth: int

@@ -1,4 +1,4 @@
-"""The phrases of care of a whole response: its sentences one by one, what their headings, lists and questions make of them; and the level they give."""
+"""The phrases of care of a whole response, as headings, lists and questions rule them; and the level they give."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -82,7 +82,7 @@ def _standing(heads: list[_Head], block: Block) -> list[_Head]:
 
 
 def _opened(heads: list[_Head], block: Block) -> list[_Head]:
-    """With one head more; of paragraphs that end with a colon, one after the other, one head is made, so that there are never many."""
+    """With one head more; paragraphs that end with a colon, one after the other, make one head."""
     words = block.sentences[-1].text
     depth = block.depth if block.kind == "item" else -1
     times = times_in(words) if len(words.split()) <= HEADING_WORDS else []
@@ -96,7 +96,7 @@ def _opened(heads: list[_Head], block: Block) -> list[_Head]:
 
 
 def _mentions(sentence: Sentence, under: Mood | None, soon: Soon | None, brackets: list[int]) -> list[Mention]:
-    """The phrases of a sentence under its head; brackets right behind one may be its condition: "go to the ER (if you can not breathe)"."""
+    """The phrases of a sentence under its head; brackets right behind one may be its condition: "the ER (if ...)"."""
     outer, found = sentence.outer, []
     conditional = under is Mood.CONDITIONAL or (outer is not None and has_condition(outer.text))
     for mention in mentions_in(sentence.text):
