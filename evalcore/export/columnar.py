@@ -1,0 +1,196 @@
+"""The tables with a row a verdict or an item, as Arrow's columns: what is said of many rows is held once, as a dictionary.
+
+What judges say is by far the most, and never a frame of pandas; what physicians said is few, and goes through the functions that all pages use.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evalcore.export import queries
+from evalcore.reading.reference import JUDGE, labels_of_items
+from evalcore.rubric.blind_read_queries import LOOK, second_looks
+from evalcore.runs.queries import are_suspect
+from evalcore.study import frames
+from evalcore.study.frames import ITEM_BASE
+from evalcore.study.schema import REPEAT, RaterKind, Stage
+
+if TYPE_CHECKING:
+    from evalcore.export.tables import Part
+    from evalcore.study.db import Session
+
+Places = npt.NDArray[np.int64]
+_RESPONSES = 5_000
+"""Responses whose items are in memory at once."""
+_COUNTS = ("n_reads", "n_met", "n_not_met", "n_cannot_assess", "n_slips")
+_UNREAD: dict[str, Any] = {"reference_source": JUDGE, "overridden": False, **dict.fromkeys(_COUNTS, 0)}
+"""What is told of an item that no physician has read; else nothing."""
+
+
+class _Rows:
+    """Rows of a table by their number."""
+
+    def __init__(self, table: pa.Table, number: str) -> None:
+        self.table, self.number = table, number
+        numbers = table[number].to_numpy()
+        self._places = np.full(numbers.max(initial=0) + 1, -1)
+        self._places[numbers] = np.arange(len(numbers))
+
+    def at(self, numbers: Places) -> Places:
+        return self._places[numbers]
+
+    def of(self, names: Collection[str], numbers: Places) -> dict[str, pa.DictionaryArray]:
+        """Those columns of `names` that the table has, for rows that are about these numbers: with no more words than stand in them."""
+        used, places = np.unique(self.at(numbers), return_inverse=True)
+        table, codes = (
+            self.table.select([name for name in names if name in self.table.column_names]).take(used),
+            _codes(places),
+        )
+        return {name: repeated(table[name].combine_chunks(), codes) for name in table.column_names}
+
+
+def _codes(places: Places) -> pa.Array:
+    return pa.array(places, pa.int32())
+
+
+def repeated(values: pa.Array, codes: pa.Array) -> pa.DictionaryArray:
+    """A column that says at each row one of some values."""
+    return pa.DictionaryArray.from_arrays(codes, values)
+
+
+def _fitting(responses: pa.Table, part: "Part") -> pa.Table:
+    """Those of the part, without conversations that are hidden from who asks."""
+    for name in ("dataset", "model", "theme"):
+        if getattr(part, name) is not None:
+            responses = responses.filter(pc.equal(responses[name], getattr(part, name)))
+    return responses.filter(pc.invert(pc.is_in(responses["example_number"], pa.array(sorted(part.blind), pa.int64()))))
+
+
+# ---------------------------------------------------------------- a row an item
+
+
+def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> Iterator[pa.Table]:
+    """What one judge and the physicians say of each item, response by response, in parts."""
+    responses, criteria = (
+        _fitting(queries.response_columns(session), part),
+        _Rows(queries.criterion_columns(session), "criterion_id"),
+    )
+    prompts = [
+        row["rater_id"]
+        for row in queries.rater_columns(session).to_pylist()
+        if (row["rater"], row["rater_kind"]) == (judge, RaterKind.JUDGE) and REPEAT not in row["prompt_version"]
+    ]
+    slips, known = frames.slips(session)["verdict_id"].tolist(), list(frames.numbers(session, frames.knowing()))
+    for start in range(0, max(len(responses), 1), _RESPONSES):
+        of_part = _Rows(responses.slice(start, _RESPONSES), "response_id")
+        numbers = of_part.table["response_id"].to_pylist()
+        judged, reads = queries.judged(session, numbers, prompts), queries.reads(session, numbers).to_pandas()
+        read = _read(judged, reads, judge, slips, known)
+        if part.read_only:
+            read = read.loc[read["reference_source"].ne(JUDGE)]
+            judged = judged.filter(pc.is_in(judged["item_id"], pa.array(read.index, pa.int64())))
+        yield _items(judged, read, judge, of_part, criteria, schema)
+
+
+def _read(judged: pa.Table, reads: pd.DataFrame, judge: str, slips: list[int], known: list[int]) -> pd.DataFrame:
+    """What the table says of the items of which physicians have ever said anything, by item_id."""
+    beside = judged.filter(pc.is_in(judged["item_id"], pa.array(reads["item_id"].unique(), pa.int64()))).to_pandas()
+    beside = beside.drop_duplicates("item_id", keep="last").assign(
+        rater=judge, rater_kind=RaterKind.JUDGE, stage=Stage.JUDGE
+    )
+    found = labels_of_items(pd.concat([beside, reads.loc[reads["is_standing"]]], ignore_index=True), judge)
+    first = reads.loc[reads["stage"].ne(Stage.ADJUDICATED)].groupby("item_id")["created_at"].min()
+    found["first_read_at"] = first.reindex(found.index).where(found["n_reads"].gt(0))
+    found["n_slips"] = reads["verdict_id"].isin(slips).groupby(reads["item_id"]).sum().reindex(found.index)
+    knows = pd.Series(
+        found.index.isin(reads.loc[reads["verdict_id"].isin(known), "item_id"]), found.index, dtype="boolean"
+    )
+    return found.assign(knows_model=knows.where(knows))
+
+
+def _items(
+    judged: pa.Table, read: pd.DataFrame, judge: str, responses: _Rows, criteria: _Rows, schema: pa.Schema
+) -> pa.Table:
+    """The rows of some responses, in order: with the words of `read`, or of an item that nobody has read."""
+    labelled = judged["item_id"].to_numpy()
+    items, newest = np.unique(labelled[::-1], return_index=True)
+    unlabelled = read.index[~read.index.isin(items)].to_numpy(dtype=np.int64)
+    items = np.concatenate([items, unlabelled])
+    said = np.concatenate(
+        [len(labelled) - 1 - newest, np.full(len(unlabelled), len(labelled))]
+    )  # the last one is nobody's
+    of_response, of_criterion = np.divmod(items, ITEM_BASE)
+    order = np.lexsort((criteria.at(of_criterion), responses.at(of_response)))
+    items, said = items[order], said[order]
+    columns: dict[str, Any] = responses.of(schema.names, of_response[order]) | criteria.of(
+        schema.names, of_criterion[order]
+    )
+    columns["judge"] = repeated(pa.array([judge, None]), _codes(np.equal(said, len(labelled)).astype(int)))
+    for name in ("label", "explanation"):
+        columns[f"judge_{name}"] = pa.concat_arrays([*judged[name].chunks, pa.nulls(1, pa.large_string())]).take(
+            pa.array(said)
+        )
+    places = read.index.get_indexer(items)
+    codes, is_read = _codes(np.where(places < 0, len(read), places)), pa.array(places >= 0)
+    for field in schema:
+        if field.name not in columns:
+            told = pa.array(read[field.name], from_pandas=True).cast(field.type)
+            unread = pa.array([_UNREAD.get(field.name)], field.type)
+            columns[field.name] = repeated(pa.concat_arrays([told, unread]), codes)
+    reference = columns["reference_label"].cast(pa.large_string())
+    columns["reference_label"] = pc.if_else(is_read, reference, columns["judge_label"])
+    return pa.table([columns[name] for name in schema.names], schema.names)
+
+
+# ---------------------------------------------------------------- a row a verdict
+
+
+def verdicts(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> Iterator[pa.Table]:
+    """What judges and physicians say, in the order in which it was written, in parts. Of judges all, but where the part names one."""
+    suspect, every = are_suspect(session), queries.response_columns(session)
+    every = every.append_column("suspect", pa.array(map(suspect.get, every["response_id"].to_pylist()), pa.bool_()))
+    fitting, read = _fitting(every, part)["response_id"], queries.read_items(session) if part.read_only else None
+    known = dict.fromkeys(frames.numbers(session, frames.knowing()), True)
+    slips = dict(frames.slips(session).itertuples(index=False))
+    looks = second_looks(session).to_dict()
+    raters = queries.rater_columns(session)
+    rows = [
+        _Rows(every, "response_id"),
+        _Rows(queries.criterion_columns(session), "criterion_id"),
+        _Rows(raters, "rater_id"),
+    ]
+    whose = raters.filter(pc.or_(pc.equal(raters["rater"], judge), pc.equal(raters["rater_kind"], RaterKind.REVIEWER)))
+    for found in queries.verdicts(session, schema.names):
+        kept = found
+        if len(fitting) < len(every):
+            kept = kept.filter(pc.is_in(kept["response_id"], fitting))
+        if part.judge is not None:
+            kept = kept.filter(pc.is_in(kept["rater_id"], whose["rater_id"]))
+        if read is not None:
+            item = pc.add(pc.multiply(kept["response_id"], ITEM_BASE), kept["criterion_id"])
+            kept = kept.filter(pc.is_in(item, read))
+        columns: dict[str, Any] = {}
+        for table in rows:
+            columns |= table.of(schema.names, kept[table.number].to_numpy())
+        columns |= {name: kept[name] for name in schema.names if name in kept.column_names and name not in columns}
+        columns |= {"knows_model": _looked_up(kept, known), "slipped_from": _looked_up(kept, slips)}
+        is_looked = pc.is_in(kept["stage"], pa.array([Stage.FIRST, Stage.REVISED], pa.large_string()))
+        columns["second_look"] = pc.if_else(is_looked, _looked_up(kept, looks, *LOOK), None)
+        yield pa.table([columns[name] for name in schema.names], schema.names)
+
+
+def _looked_up(verdicts: pa.Table, found: dict[Any, Any], *names: str) -> pa.Array:
+    """What is known of a few of the verdicts, by their number or by other columns."""
+    if not found:
+        return pa.nulls(len(verdicts))
+    keys = (
+        verdicts["verdict_id"].to_pylist()
+        if not names
+        else zip(*(verdicts[name].to_pylist() for name in names), strict=True)
+    )
+    return pa.array(map(found.get, keys))
