@@ -137,11 +137,11 @@ def _items(
         )
     places = read.index.get_indexer(items)
     codes, is_read = _codes(np.where(places < 0, len(read), places)), pa.array(places >= 0)
-    for field in schema:
-        if field.name not in columns:
-            told = pa.array(read[field.name], from_pandas=True).cast(field.type)
-            unread = pa.array([_UNREAD.get(field.name)], field.type)
-            columns[field.name] = repeated(pa.concat_arrays([told, unread]), codes)
+    told = pa.Table.from_pandas(read[[name for name in schema.names if name not in columns]], preserve_index=False)
+    for name in told.column_names:
+        of = schema.field(name).type
+        values = [*told[name].cast(of).chunks, pa.array([_UNREAD.get(name)], of)]
+        columns[name] = repeated(pa.concat_arrays(values), codes)
     reference = columns["reference_label"].cast(pa.large_string())
     columns["reference_label"] = pc.if_else(is_read, reference, columns["judge_label"])
     return pa.table([columns[name] for name in schema.names], schema.names)

@@ -100,8 +100,8 @@ def verdicts(session: Session, names: Collection[str]) -> Iterator[pa.Table]:
     """
     verdict = TABLES["verdict"].c
     called = {"came_by": verdict.source, "file_sha256": verdict.source_hash, "read_at": verdict.created_at}
-    own = [called.get(name, verdict.get(name)) for name in names if name != "response_id"]
-    asked = [column.label(name) for name, column in zip(names, own, strict=True) if column is not None]
+    own = {name: called.get(name, verdict.get(name)) for name in names if name != "response_id"}
+    asked = [column.label(name) for name, column in own.items() if column is not None]
     statement = select(
         verdict.id.label("verdict_id"), verdict.response_id, verdict.criterion_id, verdict.rater_id, *asked
     )
