@@ -4,6 +4,7 @@ What judges say is by far the most, and never a frame of pandas; what physicians
 """
 
 from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from evalcore.study.db import Session
 
 Places = npt.NDArray[np.int64]
-_RESPONSES = 5_000
-"""Responses whose items are in memory at once."""
+_RESPONSES, _ITEMS = 5_000, 25_000
+"""Responses whose labels are in memory at once, and items that are handed on together."""
 _COUNTS = ("n_reads", "n_met", "n_not_met", "n_cannot_assess", "n_slips")
 _UNREAD: dict[str, Any] = {"reference_source": JUDGE, "overridden": False, **dict.fromkeys(_COUNTS, 0)}
 """What is told of an item that no physician has read; else nothing."""
@@ -42,25 +43,21 @@ class _Rows:
         self._places[numbers] = np.arange(len(numbers))
 
     def at(self, numbers: Places) -> Places:
+        """Their places in the table; -1: none."""
         return self._places[numbers]
 
     def of(self, names: Collection[str], numbers: Places) -> dict[str, pa.DictionaryArray]:
-        """Those columns of `names` that the table has, for rows that are about these numbers: with no more words than stand in them."""
-        used, places = np.unique(self.at(numbers), return_inverse=True)
-        table, codes = (
-            self.table.select([name for name in names if name in self.table.column_names]).take(used),
-            _codes(places),
+        """Those columns of `names` that the table has, for rows that are about these numbers."""
+        return _repeated(
+            self.table.select([name for name in names if name in self.table.column_names]), self.at(numbers)
         )
-        return {name: repeated(table[name].combine_chunks(), codes) for name in table.column_names}
 
 
-def _codes(places: Places) -> pa.Array:
-    return pa.array(places, pa.int32())
-
-
-def repeated(values: pa.Array, codes: pa.Array) -> pa.DictionaryArray:
-    """A column that says at each row one of some values."""
-    return pa.DictionaryArray.from_arrays(codes, values)
+def _repeated(table: pa.Table, places: Places) -> dict[str, pa.DictionaryArray]:
+    """The columns of a table that stands at these places of it, with no more words than are used."""
+    used, codes = np.unique(places, return_inverse=True)
+    words, codes = table.take(used), pa.array(codes, pa.int32())
+    return {name: pa.DictionaryArray.from_arrays(codes, words[name].combine_chunks()) for name in table.column_names}
 
 
 def _fitting(responses: pa.Table, part: "Part") -> pa.Table:
@@ -75,7 +72,7 @@ def _fitting(responses: pa.Table, part: "Part") -> pa.Table:
 
 
 def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> Iterator[pa.Table]:
-    """What one judge and the physicians say of each item, response by response, in parts."""
+    """What one judge and the physicians say of each item, response by response, in parts. The next responses are fetched meanwhile."""
     responses, criteria = (
         _fitting(queries.response_columns(session), part),
         _Rows(queries.criterion_columns(session), "criterion_id"),
@@ -86,15 +83,36 @@ def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> I
         if (row["rater"], row["rater_kind"]) == (judge, RaterKind.JUDGE) and REPEAT not in row["prompt_version"]
     ]
     slips, known = frames.slips(session)["verdict_id"].tolist(), list(frames.numbers(session, frames.knowing()))
-    for start in range(0, max(len(responses), 1), _RESPONSES):
-        of_part = _Rows(responses.slice(start, _RESPONSES), "response_id")
-        numbers = of_part.table["response_id"].to_pylist()
-        judged, reads = queries.judged(session, numbers, prompts), queries.reads(session, numbers).to_pandas()
-        read = _read(judged, reads, judge, slips, known)
-        if part.read_only:
-            read = read.loc[read["reference_source"].ne(JUDGE)]
-            judged = judged.filter(pc.is_in(judged["item_id"], pa.array(read.index, pa.int64())))
-        yield _items(judged, read, judge, of_part, criteria, schema)
+
+    def fetched(some: pa.Table) -> tuple[_Rows, pa.Table, pd.DataFrame]:
+        return (
+            _Rows(some, "response_id"),
+            queries.judged(session, some, prompts),
+            queries.reads(session, some).to_pandas(),
+        )
+
+    with ThreadPoolExecutor(1) as ahead:
+        parts = _by_examples(responses)
+        following = ahead.submit(fetched, next(parts))
+        while following is not None:
+            some, judged, reads = following.result()
+            following = next((ahead.submit(fetched, part) for part in parts), None)
+            read = _read(judged, reads, judge, slips, known)
+            if part.read_only:
+                read = read.loc[read["reference_source"].ne(JUDGE)]
+                judged = judged.filter(pc.is_in(judged["item_id"], pa.array(read.index, pa.int64())))
+            yield from _items(judged, read, judge, some, criteria, schema)
+
+
+def _by_examples(responses: pa.Table) -> Iterator[pa.Table]:
+    """In parts of some thousands, each with all responses to its examples; one at least."""
+    examples = responses["example_number"].to_numpy()
+    begins = np.append(np.flatnonzero(np.diff(examples, prepend=-1)), len(examples))
+    start = 0
+    while start < len(examples) or not start:
+        end = int(begins[np.searchsorted(begins, min(start + _RESPONSES, len(examples)))])
+        yield responses.slice(start, end - start)
+        start = end or 1
 
 
 def _read(judged: pa.Table, reads: pd.DataFrame, judge: str, slips: list[int], known: list[int]) -> pd.DataFrame:
@@ -115,36 +133,37 @@ def _read(judged: pa.Table, reads: pd.DataFrame, judge: str, slips: list[int], k
 
 def _items(
     judged: pa.Table, read: pd.DataFrame, judge: str, responses: _Rows, criteria: _Rows, schema: pa.Schema
-) -> pa.Table:
+) -> Iterator[pa.Table]:
     """The rows of some responses, in order: with the words of `read`, or of an item that nobody has read."""
     labelled = judged["item_id"].to_numpy()
     items, newest = np.unique(labelled[::-1], return_index=True)
     unlabelled = read.index[~read.index.isin(items)].to_numpy(dtype=np.int64)
     items = np.concatenate([items, unlabelled])
-    said = np.concatenate(
-        [len(labelled) - 1 - newest, np.full(len(unlabelled), len(labelled))]
-    )  # the last one is nobody's
+    said = np.concatenate([len(labelled) - 1 - newest, np.full(len(unlabelled), len(labelled))])
     of_response, of_criterion = np.divmod(items, ITEM_BASE)
     order = np.lexsort((criteria.at(of_criterion), responses.at(of_response)))
-    items, said = items[order], said[order]
-    columns: dict[str, Any] = responses.of(schema.names, of_response[order]) | criteria.of(
-        schema.names, of_criterion[order]
+    by_judge = {
+        "judge": pa.nulls(len(judged), pa.large_string()).fill_null(judge),
+        **{f"judge_{name}": judged[name] for name in ("label", "explanation")},
+    }
+    by_judge = pa.concat_tables(
+        [pa.table(by_judge), pa.table({name: pa.nulls(1, pa.large_string()) for name in by_judge})]
     )
-    columns["judge"] = repeated(pa.array([judge, None]), _codes(np.equal(said, len(labelled)).astype(int)))
-    for name in ("label", "explanation"):
-        columns[f"judge_{name}"] = pa.concat_arrays([*judged[name].chunks, pa.nulls(1, pa.large_string())]).take(
-            pa.array(said)
+    own = [name for name in schema.names if name in read.columns and name not in by_judge.column_names]
+    told = pa.Table.from_pandas(read[own], preserve_index=False).cast(pa.schema([schema.field(name) for name in own]))
+    unread = pa.Table.from_pylist([{name: _UNREAD.get(name) for name in own}], told.schema)
+    told = pa.concat_tables([told, unread])
+    for start in range(0, max(len(order), 1), _ITEMS):
+        some = order[start : start + _ITEMS]
+        places = read.index.get_indexer(items[some])
+        columns: dict[str, Any] = responses.of(schema.names, of_response[some]) | criteria.of(
+            schema.names, of_criterion[some]
         )
-    places = read.index.get_indexer(items)
-    codes, is_read = _codes(np.where(places < 0, len(read), places)), pa.array(places >= 0)
-    told = pa.Table.from_pandas(read[[name for name in schema.names if name not in columns]], preserve_index=False)
-    for name in told.column_names:
-        of = schema.field(name).type
-        values = [*told[name].cast(of).chunks, pa.array([_UNREAD.get(name)], of)]
-        columns[name] = repeated(pa.concat_arrays(values), codes)
-    reference = columns["reference_label"].cast(pa.large_string())
-    columns["reference_label"] = pc.if_else(is_read, reference, columns["judge_label"])
-    return pa.table([columns[name] for name in schema.names], schema.names)
+        columns |= {name: by_judge[name].take(pa.array(said[some])) for name in by_judge.column_names}
+        columns |= _repeated(told, np.where(places < 0, len(read), places))
+        reference = columns["reference_label"].cast(pa.large_string())
+        columns["reference_label"] = pc.if_else(pa.array(places >= 0), reference, columns["judge_label"])
+        yield pa.table([columns[name] for name in schema.names], schema.names)
 
 
 # ---------------------------------------------------------------- a row a verdict

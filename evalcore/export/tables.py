@@ -97,7 +97,8 @@ def in_parts(engine: Engine, what: str, part: Part | None = None) -> Iterator[It
         judge, schema = part.judge or (judges[0] if judges else ""), schema_of(what)
         by_row = {"labels": columnar.labels, "verdicts": columnar.verdicts}.get(what)
         if by_row is not None:
-            yield by_row(session, judge, part, schema)
+            with queries.read_once(session):
+                yield by_row(session, judge, part, schema)
             return
         made = {"scores": _scores, "criteria": _criteria}.get(what)
         rows = _of_cases(session, what, part) if made is None else made(session, judge, part)
