@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from evalcore.export import queries, tables as export_tables
+from evalcore.export import columnar, queries, tables as export_tables
 from evalcore.export.tables import CODEBOOK, DTYPES
 from evalcore.study.csv_cells import guarded, unguarded
 from tests import world
@@ -139,7 +139,8 @@ def test_a_table_of_one_column_has_a_line_for_an_empty_cell():
 def test_a_table_is_the_same_whatever_parts_it_is_made_in(overridden, monkeypatch, what, file_format):
     whole = export_tables.WRITERS[file_format](export_tables.table(overridden.engine, what))
     monkeypatch.setattr(queries, "_VERDICTS", 3)
-    monkeypatch.setattr(queries, "_RESPONSES", 1)
+    monkeypatch.setattr(columnar, "_RESPONSES", 1)
+    monkeypatch.setattr(columnar, "_ITEMS", 1)
     file = io.BytesIO()
     written = export_tables.write(overridden.engine, what, file_format, file)
     if file_format == "parquet":
