@@ -5,7 +5,7 @@ What judges say is by far the most, and never a frame of pandas; what physicians
 
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from evalcore.study.db import Session
 
 Places = npt.NDArray[np.int64]
+_Any = TypeVar("_Any")
 _RESPONSES, _ITEMS = 5_000, 25_000
 """Responses whose labels are in memory at once, and items that are handed on together."""
 _COUNTS = ("n_reads", "n_met", "n_not_met", "n_cannot_assess", "n_slips")
@@ -48,9 +49,8 @@ class _Rows:
 
     def of(self, names: Collection[str], numbers: Places) -> dict[str, pa.DictionaryArray]:
         """Those columns of `names` that the table has, for rows that are about these numbers."""
-        return _repeated(
-            self.table.select([name for name in names if name in self.table.column_names]), self.at(numbers)
-        )
+        own = [name for name in names if name in self.table.column_names]
+        return _repeated(self.table.select(own), self.at(numbers))
 
 
 def _repeated(table: pa.Table, places: Places) -> dict[str, pa.DictionaryArray]:
@@ -72,11 +72,9 @@ def _fitting(responses: pa.Table, part: "Part") -> pa.Table:
 
 
 def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> Iterator[pa.Table]:
-    """What one judge and the physicians say of each item, response by response, in parts. The next responses are fetched meanwhile."""
-    responses, criteria = (
-        _fitting(queries.response_columns(session), part),
-        _Rows(queries.criterion_columns(session), "criterion_id"),
-    )
+    """What one judge and the physicians say of each item, response by response, in parts: of some they are made while the next are fetched."""
+    responses = _fitting(queries.response_columns(session), part)
+    criteria = _Rows(queries.criterion_columns(session), "criterion_id")
     prompts = [
         row["rater_id"]
         for row in queries.rater_columns(session).to_pylist()
@@ -84,35 +82,38 @@ def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> I
     ]
     slips, known = frames.slips(session)["verdict_id"].tolist(), list(frames.numbers(session, frames.knowing()))
 
-    def fetched(some: pa.Table) -> tuple[_Rows, pa.Table, pd.DataFrame]:
-        return (
-            _Rows(some, "response_id"),
-            queries.judged(session, some, prompts),
-            queries.reads(session, some).to_pandas(),
-        )
+    def made(some: pa.Table, judged: pa.Table, reads: pd.DataFrame) -> list[pa.Table]:
+        read = _read(judged, reads, judge, slips, known)
+        if part.read_only:
+            read = read.loc[read["reference_source"].ne(JUDGE)]
+            judged = judged.filter(pc.is_in(judged["item_id"], pa.array(read.index, pa.int64())))
+        return [*_items(judged, read, judge, _Rows(some, "response_id"), criteria, schema)]
 
-    with ThreadPoolExecutor(1) as ahead:
-        parts = _by_examples(responses)
-        following = ahead.submit(fetched, next(parts))
-        while following is not None:
-            some, judged, reads = following.result()
-            following = next((ahead.submit(fetched, part) for part in parts), None)
-            read = _read(judged, reads, judge, slips, known)
-            if part.read_only:
-                read = read.loc[read["reference_source"].ne(JUDGE)]
-                judged = judged.filter(pc.is_in(judged["item_id"], pa.array(read.index, pa.int64())))
-            yield from _items(judged, read, judge, some, criteria, schema)
+    with ThreadPoolExecutor(1) as beside:  # a database in memory is of this thread alone
+        parts = (
+            (some, queries.judged(session, some, prompts), queries.reads(session, some).to_pandas())
+            for some in _by_examples(responses)
+        )
+        for ready in _one_ahead(beside.submit(made, *found) for found in parts):
+            yield from ready.result()
 
 
 def _by_examples(responses: pa.Table) -> Iterator[pa.Table]:
     """In parts of some thousands, each with all responses to its examples; one at least."""
-    examples = responses["example_number"].to_numpy()
-    begins = np.append(np.flatnonzero(np.diff(examples, prepend=-1)), len(examples))
-    start = 0
-    while start < len(examples) or not start:
-        end = int(begins[np.searchsorted(begins, min(start + _RESPONSES, len(examples)))])
-        yield responses.slice(start, end - start)
-        start = end or 1
+    of = responses["example_number"]
+    examples = of.unique()
+    n_examples = max(_RESPONSES * len(examples) // max(len(responses), 1), 1)
+    for start in range(0, max(len(examples), 1), n_examples):
+        yield responses.filter(pc.is_in(of, examples.slice(start, n_examples)))
+
+
+def _one_ahead(coming: Iterator[_Any]) -> Iterator[_Any]:
+    """Each once the next one is begun."""
+    before = next(coming)
+    for after in coming:
+        yield before
+        before = after
+    yield before
 
 
 def _read(judged: pa.Table, reads: pd.DataFrame, judge: str, slips: list[int], known: list[int]) -> pd.DataFrame:
@@ -142,23 +143,18 @@ def _items(
     said = np.concatenate([len(labelled) - 1 - newest, np.full(len(unlabelled), len(labelled))])
     of_response, of_criterion = np.divmod(items, ITEM_BASE)
     order = np.lexsort((criteria.at(of_criterion), responses.at(of_response)))
-    by_judge = {
-        "judge": pa.nulls(len(judged), pa.large_string()).fill_null(judge),
-        **{f"judge_{name}": judged[name] for name in ("label", "explanation")},
-    }
-    by_judge = pa.concat_tables(
-        [pa.table(by_judge), pa.table({name: pa.nulls(1, pa.large_string()) for name in by_judge})]
-    )
+    by_judge = judged.rename_columns(["judge", "judge_label", "judge_explanation"])
+    by_judge = by_judge.set_column(0, "judge", pa.array([judge] * len(judged), pa.large_string()))
+    by_judge = pa.concat_tables([by_judge, pa.Table.from_pylist([{}], by_judge.schema)])  # nobody's: nothing
     own = [name for name in schema.names if name in read.columns and name not in by_judge.column_names]
     told = pa.Table.from_pandas(read[own], preserve_index=False).cast(pa.schema([schema.field(name) for name in own]))
     unread = pa.Table.from_pylist([{name: _UNREAD.get(name) for name in own}], told.schema)
     told = pa.concat_tables([told, unread])
     for start in range(0, max(len(order), 1), _ITEMS):
         some = order[start : start + _ITEMS]
-        places = read.index.get_indexer(items[some])
-        columns: dict[str, Any] = responses.of(schema.names, of_response[some]) | criteria.of(
-            schema.names, of_criterion[some]
-        )
+        places = read.index.get_indexer(pd.Index(items[some]))
+        columns: dict[str, Any] = responses.of(schema.names, of_response[some])
+        columns |= criteria.of(schema.names, of_criterion[some])
         columns |= {name: by_judge[name].take(pa.array(said[some])) for name in by_judge.column_names}
         columns |= _repeated(told, np.where(places < 0, len(read), places))
         reference = columns["reference_label"].cast(pa.large_string())
@@ -175,7 +171,7 @@ def verdicts(session: "Session", judge: str, part: "Part", schema: pa.Schema) ->
     every = every.append_column("suspect", pa.array(map(suspect.get, every["response_id"].to_pylist()), pa.bool_()))
     fitting, read = _fitting(every, part)["response_id"], queries.read_items(session) if part.read_only else None
     known = dict.fromkeys(frames.numbers(session, frames.knowing()), True)
-    slips = dict(frames.slips(session).itertuples(index=False))
+    slips: dict[int, str] = dict(frames.slips(session).itertuples(index=False))
     looks = second_looks(session).to_dict()
     raters = queries.rater_columns(session)
     rows = [
@@ -197,19 +193,18 @@ def verdicts(session: "Session", judge: str, part: "Part", schema: pa.Schema) ->
         for table in rows:
             columns |= table.of(schema.names, kept[table.number].to_numpy())
         columns |= {name: kept[name] for name in schema.names if name in kept.column_names and name not in columns}
-        columns |= {"knows_model": _looked_up(kept, known), "slipped_from": _looked_up(kept, slips)}
+        columns |= {
+            "knows_model": _looked_up(kept, known, "verdict_id"),
+            "slipped_from": _looked_up(kept, slips, "verdict_id"),
+        }
         is_looked = pc.is_in(kept["stage"], pa.array([Stage.FIRST, Stage.REVISED], pa.large_string()))
         columns["second_look"] = pc.if_else(is_looked, _looked_up(kept, looks, *LOOK), None)
         yield pa.table([columns[name] for name in schema.names], schema.names)
 
 
 def _looked_up(verdicts: pa.Table, found: dict[Any, Any], *names: str) -> pa.Array:
-    """What is known of a few of the verdicts, by their number or by other columns."""
+    """What is known of a few of the verdicts, by some of their columns."""
     if not found:
         return pa.nulls(len(verdicts))
-    keys = (
-        verdicts["verdict_id"].to_pylist()
-        if not names
-        else zip(*(verdicts[name].to_pylist() for name in names), strict=True)
-    )
-    return pa.array(map(found.get, keys))
+    keys = [verdicts[name].to_pylist() for name in names]
+    return pa.array(map(found.get, zip(*keys, strict=True) if keys[1:] else keys[0]))

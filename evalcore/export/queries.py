@@ -47,16 +47,13 @@ def read_once(session: Session) -> Iterator[None]:
 
 def columns(session: Session, statement: Select[Any]) -> pa.Table:
     """The rows of a statement as Arrow's columns, from those of the driver: SQLAlchemy's own take as long again."""
-    of = {
-        column.name: _TYPES[getattr(column.type, "impl", column.type).python_type]
-        for column in statement.selected_columns
-    }
+    kinds = ((column.name, getattr(column.type, "impl", column.type)) for column in statement.selected_columns)
+    of = {name: _TYPES[kind.python_type] for name, kind in kinds}
     cursor = session.connection().execute(statement).cursor
     parts = [pa.schema(of.items()).empty_table()]
     while rows := cursor.fetchmany(_FETCHED):
-        parts.append(
-            pa.table([_array(*column) for column in zip(zip(*rows, strict=True), of.values(), strict=True)], [*of])
-        )
+        arrays = map(_array, zip(*rows, strict=True), of.values())
+        parts.append(pa.table([*arrays], [*of]))
     return pa.concat_tables(parts).combine_chunks()
 
 
@@ -70,13 +67,8 @@ def _array(values: tuple[Any, ...], of: pa.DataType) -> pa.Array:
 def rater_columns(session: Session) -> pa.Table:
     """One row a rater: rater_id, rater, rater_kind, prompt_version."""
     rater = TABLES["rater"].c
-    named = (
-        rater.id.label("rater_id"),
-        rater.name.label("rater"),
-        rater.kind.label("rater_kind"),
-        rater.prompt_version,
-    )
-    return columns(session, select(*named))
+    named = (rater.id.label("rater_id"), rater.name.label("rater"), rater.kind.label("rater_kind"))
+    return columns(session, select(*named, rater.prompt_version))
 
 
 def response_columns(session: Session) -> pa.Table:
@@ -102,12 +94,9 @@ def response_columns(session: Session) -> pa.Table:
 def criterion_columns(session: Session) -> pa.Table:
     """One row a criterion, in the order of each rubric: criterion_id, criterion_position, criterion, points, axis, cluster."""
     criterion = TABLES["criterion"].c
-    named = (
-        criterion.id.label("criterion_id"),
-        criterion.position.label("criterion_position"),
-        criterion.text.label("criterion"),
-    )
-    statement = select(*named, criterion.points, criterion.axis, criterion.cluster)
+    named = (criterion.id.label("criterion_id"), criterion.position.label("criterion_position"))
+    words = (criterion.text.label("criterion"), criterion.points, criterion.axis, criterion.cluster)
+    statement = select(*named, *words)
     return columns(session, statement.order_by(criterion.example_id, criterion.position))
 
 
@@ -160,7 +149,7 @@ def _together(session: Session, statement: Select[Any]) -> pa.Table:
 def reads(session: Session, responses: pa.Table) -> pa.Table:
     """All that physicians ever said of the criteria of some responses: what `reference.labels_of_items` asks for, item_id, and is_standing."""
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
-    said = (
+    said = [
         "stage",
         "label",
         "explanation",
@@ -170,31 +159,26 @@ def reads(session: Session, responses: pa.Table) -> pa.Table:
         "inclusion_probability",
         "blinded",
         "created_at",
-    )
+    ]
     standing = and_(verdict.label.is_not(None), not_superseded()).label("is_standing")
-    own = (
-        verdict.id.label("verdict_id"),
-        _item(verdict),
-        verdict.rater_id,
-        *(verdict[name] for name in said),
-        standing,
+    whose = (verdict.rater_id, rater.name.label("rater"), rater.kind.label("rater_kind"))
+    statement = select(
+        verdict.id.label("verdict_id"), _item(verdict), *whose, *(verdict[name] for name in said), standing
     )
-    statement = select(*own, rater.name.label("rater"), rater.kind.label("rater_kind")).where(
-        is_read(verdict), *_on_criteria(responses)
-    )
-    return columns(
-        session, statement.join(rater.id.table, (rater.id == verdict.rater_id) & (rater.kind == RaterKind.REVIEWER))
-    )
+    return columns(session, _by_reviewers(statement).where(*_on_criteria(responses)))
 
 
 def read_items(session: Session) -> pa.ChunkedArray:
     """The items that physicians label, as item_id."""
+    verdict = TABLES["verdict"].c
+    standing = verdict.criterion_id.is_not(None), verdict.label.is_not(None), not_superseded()
+    return columns(session, _by_reviewers(select(_item(verdict))).where(*standing))["item_id"]
+
+
+def _by_reviewers(statement: Select[Any]) -> Select[Any]:
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
-    statement = select(_item(verdict)).join(
-        rater.id.table, (rater.id == verdict.rater_id) & (rater.kind == RaterKind.REVIEWER)
-    )
-    standing = is_read(verdict), verdict.criterion_id.is_not(None), verdict.label.is_not(None), not_superseded()
-    return columns(session, statement.where(*standing))["item_id"]
+    by = (rater.id == verdict.rater_id) & (rater.kind == RaterKind.REVIEWER)
+    return statement.join(rater.id.table, by).where(is_read(verdict))
 
 
 def _item(verdict: Any) -> Any:

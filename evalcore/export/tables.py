@@ -70,7 +70,8 @@ class Part:
 def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
     """One of the tables, with the columns of the codebook; OverreadError: there is no such table, or the study has no such judge."""
     with in_parts(engine, what, part) as found:
-        return pa.concat_tables(rows.cast(schema_of(what)) for rows in found).to_pandas()
+        whole: pd.DataFrame = pa.concat_tables(rows.cast(schema_of(what)) for rows in found).to_pandas()
+    return whole
 
 
 def schema_of(what: str) -> pa.Schema:

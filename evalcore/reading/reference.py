@@ -87,7 +87,8 @@ def _listed(reads: pd.DataFrame, column: str) -> pd.Series:
     words = reads[["item_id", column]].dropna().drop_duplicates().sort_values(column)
     several = words["item_id"].duplicated(keep=False)
     joined = words.loc[several].groupby("item_id")[column].agg(";".join)
-    return pd.concat([words.loc[~several].set_index("item_id")[column], joined])
+    listed: pd.Series = pd.concat([words.loc[~several].set_index("item_id")[column], joined])
+    return listed
 
 
 def overrides(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
