@@ -9,10 +9,9 @@ import hmac
 import io
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.resources import files
 from itertools import chain, groupby
 from typing import Any, BinaryIO
@@ -259,16 +258,14 @@ def write_jsonl(parts: Iterable[pa.Table], file: BinaryIO) -> None:
         file.writelines(orjson.dumps(row, default=pd.Timestamp.isoformat) + b"\n" for row in made)
 
 
-def _in_one(write: Callable[[Iterable[pa.Table], BinaryIO], None], items: pd.DataFrame) -> bytes:
+def to_csv(items: pd.DataFrame) -> bytes:
+    """The file of a table that is in memory."""
     file = io.BytesIO()
-    write([pa.Table.from_pandas(items, preserve_index=False)], file)
+    write_csv([pa.Table.from_pandas(items, preserve_index=False)], file)
     return file.getvalue()
 
 
-to_csv, to_parquet, to_jsonl = (partial(_in_one, write) for write in (write_csv, write_parquet, write_jsonl))
-"""The file of a table that is in memory."""
-_WRITERS = {"csv": write_csv, "parquet": write_parquet, "jsonl": write_jsonl}
-WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet": to_parquet, "jsonl": to_jsonl}
+WRITERS = {"csv": write_csv, "parquet": write_parquet, "jsonl": write_jsonl}
 
 
 @dataclass
@@ -292,7 +289,7 @@ def write(engine: Engine, what: str, file_format: str, file: BinaryIO, part: Par
             yield rows if schema is None else rows.cast(schema)
 
     with in_parts(engine, what, part) as parts:
-        _WRITERS[file_format](counted_rows(parts), file)
+        WRITERS[file_format](counted_rows(parts), file)
     return written
 
 
