@@ -3,8 +3,19 @@
 import csv
 import io
 
+import pyarrow as pa
+
+from evalcore.export.tables import WRITERS
+
 NOTE = '=HYPERLINK("x")\r\n胸痛 "quoted", \'single\'; 100 %'
 
 
 def from_csv(content):
     return list(csv.DictReader(io.StringIO(content.decode(), newline="")))
+
+
+def as_file(table, file_format):
+    """A table as a file of a format."""
+    file = io.BytesIO()
+    WRITERS[file_format]([pa.Table.from_pandas(table, preserve_index=False)], file)
+    return file.getvalue()

@@ -1,5 +1,6 @@
 """Data by the command line: import, download, what a study is made of, scores, export, backup."""
 
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -273,6 +274,7 @@ def export(
     db: console.Db = None,
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own keeps a tenth more than it needs
     from evalcore.export import tables as exporting
     from evalcore.study import freezing
     from evalcore.study.audit import trail

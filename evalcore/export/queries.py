@@ -1,36 +1,197 @@
-"""What a paper has to say of how a study was done, out of the database: who was asked how, who read when and by which guideline, and what was drawn."""
+"""What is taken away, out of the database: verdicts and what they are on, as columns; and what a paper has to say of how a study was done."""
 
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import func, or_, select
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlalchemy import Select, String, and_, cast, func, or_, select
 from sqlmodel import Session, col
 
 from evalcore.runs.queries import rows
-from evalcore.study.frames import Named, frame, is_read, knowing, not_superseded, verdicts
+from evalcore.study.frames import ITEM_BASE, frame, is_read, knowing, not_superseded
 from evalcore.study.schema import Ask, Outcome, RaterKind, ReadingState, RunKind, Stage
 from evalcore.study.tables import TABLES, Assignment, Example, Rater, Reading, Response, Task, Verdict
 
-_VERDICTS, _RESPONSES = 5_000, 500
-"""Verdicts, or responses with all that is said of them, that are in memory at once."""
+_VERDICTS, _FETCHED = 5_000, 1 << 10
+"""Verdicts that one statement asks for, and rows that are fetched at once."""
+_PAGES = 1000  # of 4 KB
+_BETWEEN = "\x1f"
+"""Stands between texts that come joined."""
+_TYPES = {
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    datetime: pa.timestamp("us", "UTC"),
+    str: pa.large_string(),
+}
 
 
-def verdicts_by_number(session: Session, joined: Named) -> Iterator[pd.DataFrame]:
-    """All standing verdicts with their texts and where they come from, also by older prompts and repeats, in the order of their numbers, in parts."""
-    number = TABLES["verdict"].c.id
-    last = session.connection().execute(select(func.max(number))).scalar_one() or 0
+@contextmanager
+def read_once(session: Session) -> Iterator[None]:
+    """Within the block SQLite keeps next to nothing of what it has read: all of a study is read, and nothing of it twice."""
+    connection = session.connection()
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    kept = connection.exec_driver_sql("PRAGMA cache_size").scalar_one()
+    connection.exec_driver_sql(f"PRAGMA cache_size = {_PAGES}")
+    try:
+        yield
+    finally:
+        connection.exec_driver_sql(f"PRAGMA cache_size = {kept}")
+
+
+def columns(session: Session, statement: Select[Any]) -> pa.Table:
+    """The rows of a statement as Arrow's columns, from those of the driver: SQLAlchemy's own take as long again."""
+    kinds = ((column.name, getattr(column.type, "impl", column.type)) for column in statement.selected_columns)
+    of = {name: _TYPES[kind.python_type] for name, kind in kinds}
+    cursor = session.connection().execute(statement).cursor
+    parts = [pa.schema(of.items()).empty_table()]
+    while rows := cursor.fetchmany(_FETCHED):
+        arrays = map(_array, zip(*rows, strict=True), of.values())
+        parts.append(pa.table([*arrays], [*of]))
+    return pa.concat_tables(parts).combine_chunks()
+
+
+def _array(values: tuple[Any, ...], of: pa.DataType) -> pa.Array:
+    made = pa.array(values)
+    if pa.types.is_timestamp(of) and pa.types.is_string(made.type):  # SQLite has no times
+        made = made.cast(pa.timestamp("us"))
+    return made.cast(of)
+
+
+def rater_columns(session: Session) -> pa.Table:
+    """One row a rater: rater_id, rater, rater_kind, prompt_version."""
+    rater = TABLES["rater"].c
+    named = (rater.id.label("rater_id"), rater.name.label("rater"), rater.kind.label("rater_kind"))
+    return columns(session, select(*named, rater.prompt_version))
+
+
+def response_columns(session: Session) -> pa.Table:
+    """One row a response, in the order in which tables list them; example_number is the example's, example_id its name."""
+    response, example, model = TABLES["response"].c, TABLES["example"].c, TABLES["model"].c
+    statement = select(
+        response.id.label("response_id"),
+        response.example_id.label("example_number"),
+        response.model_id.label("model_number"),
+        response.dataset.label("evaluation"),
+        response.sample_index,
+        response.completion_id,
+        model.name.label("model"),
+        example.prompt_id.label("example_id"),
+        *(example[name] for name in ("dataset", "theme", "language", "canary")),
+    )
+    statement = statement.join(model.id.table, response.model_id == model.id)
+    statement = statement.join(example.id.table, response.example_id == example.id)
+    order = ("dataset", "example_id", "model", "response_id")
+    return columns(session, statement).sort_by([(name, "ascending") for name in order])
+
+
+def criterion_columns(session: Session) -> pa.Table:
+    """One row a criterion, in the order of each rubric: criterion_id, criterion_position, criterion, points, axis, cluster."""
+    criterion = TABLES["criterion"].c
+    named = (criterion.id.label("criterion_id"), criterion.position.label("criterion_position"))
+    words = (criterion.text.label("criterion"), criterion.points, criterion.axis, criterion.cluster)
+    statement = select(*named, *words)
+    return columns(session, statement.order_by(criterion.example_id, criterion.position))
+
+
+def verdicts(session: Session, names: Collection[str]) -> Iterator[pa.Table]:
+    """All standing verdicts on criteria, also by older prompts and repeats, in the order of their numbers, in parts.
+
+    verdict_id, response_id, criterion_id, rater_id, and those of the columns that are wanted which are a verdict's own.
+    """
+    verdict = TABLES["verdict"].c
+    called = {"came_by": verdict.source, "file_sha256": verdict.source_hash, "read_at": verdict.created_at}
+    own = {name: called.get(name, verdict.get(name)) for name in names if name != "response_id"}
+    asked = [column.label(name) for name, column in own.items() if column is not None]
+    statement = select(
+        verdict.id.label("verdict_id"), verdict.response_id, verdict.criterion_id, verdict.rater_id, *asked
+    )
+    statement = statement.where(verdict.criterion_id.is_not(None), verdict.label.is_not(None), not_superseded())
+    last = session.connection().execute(select(func.max(verdict.id))).scalar_one() or 0
     for start in range(1, max(last, 1) + 1, _VERDICTS):
-        of_part = (number.between(start, start + _VERDICTS - 1),)
-        yield verdicts(session, texts=True, every_prompt=True, origin=True, joined=joined._replace(which=of_part))
+        yield columns(session, statement.where(verdict.id.between(start, start + _VERDICTS - 1)).order_by(verdict.id))
 
 
-def verdicts_by_response(session: Session, joined: Named, rater_ids: Collection[int]) -> Iterator[pd.DataFrame]:
-    """What these raters say of all responses of `joined`, as `frames.verdicts` with their texts, in the order of the responses there, in parts."""
-    verdict, numbers = TABLES["verdict"].c, joined.responses["response_id"].tolist()
-    for start in range(0, max(len(numbers), 1), _RESPONSES):
-        of_part = (verdict.response_id.in_(numbers[start : start + _RESPONSES]), verdict.rater_id.in_(rater_ids))
-        yield verdicts(session, texts=True, joined=joined._replace(which=of_part))
+def judged(session: Session, responses: pa.Table, rater_ids: list[int]) -> pa.Table:
+    """What a judge says of some responses, by the newest of its prompts last: item_id, label, explanation."""
+    verdict = TABLES["verdict"].c
+    stands = verdict.label.is_not(None), not_superseded(), *_on_criteria(responses)
+    of_prompt = (verdict.rater_id == rater_id for rater_id in sorted(rater_ids) or [0])
+    asked = select(_item(verdict), verdict.label, verdict.explanation).where(*stands)
+    return pa.concat_tables(_together(session, asked.where(one)) for one in of_prompt)
+
+
+def _together(session: Session, statement: Select[Any]) -> pa.Table:
+    """The rows of a statement (a number and two texts, the first never missing), joined by the database: half the time of `columns`."""
+    number, first, second = statement.subquery().c
+    joined = (
+        func.aggregate_strings(column, between)
+        for column, between in ((cast(number, String), ","), (first, ","), (second, _BETWEEN))
+    )
+    n_rows, *cells = session.connection().execute(select(func.count(second), *joined)).one()
+    if not n_rows:
+        return columns(session, statement)
+    numbers, labels, texts = (
+        pc.split_pattern(pa.array([cell], pa.large_string()), between).flatten()
+        for cell, between in zip(cells, (",", ",", _BETWEEN), strict=True)
+    )
+    if not len(numbers) == len(texts) == n_rows:  # some text is missing, or holds the character itself
+        return columns(session, statement)
+    return pa.table([numbers.cast(pa.int64()), labels, texts], [number.name, first.name, second.name])
+
+
+def reads(session: Session, responses: pa.Table) -> pa.Table:
+    """All that physicians ever said of the criteria of some responses: what `reference.labels_of_items` asks for, item_id, and is_standing."""
+    verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
+    said = [
+        "stage",
+        "label",
+        "explanation",
+        "cause",
+        "severity",
+        "selection",
+        "inclusion_probability",
+        "blinded",
+        "created_at",
+    ]
+    standing = and_(verdict.label.is_not(None), not_superseded()).label("is_standing")
+    whose = (verdict.rater_id, rater.name.label("rater"), rater.kind.label("rater_kind"))
+    statement = select(
+        verdict.id.label("verdict_id"), _item(verdict), *whose, *(verdict[name] for name in said), standing
+    )
+    return columns(session, _by_reviewers(statement).where(*_on_criteria(responses)))
+
+
+def read_items(session: Session) -> pa.ChunkedArray:
+    """The items that physicians label, as item_id."""
+    verdict = TABLES["verdict"].c
+    standing = verdict.criterion_id.is_not(None), verdict.label.is_not(None), not_superseded()
+    return columns(session, _by_reviewers(select(_item(verdict))).where(*standing))["item_id"]
+
+
+def _by_reviewers(statement: Select[Any]) -> Select[Any]:
+    verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
+    by = (rater.id == verdict.rater_id) & (rater.kind == RaterKind.REVIEWER)
+    return statement.join(rater.id.table, by).where(is_read(verdict))
+
+
+def _item(verdict: Any) -> Any:
+    return (verdict.response_id * ITEM_BASE + verdict.criterion_id).label("item_id")
+
+
+def _on_criteria(responses: pa.Table) -> tuple[Any, ...]:
+    """The condition that a verdict is on a criterion of some responses: by their examples and models, which are fewer."""
+    verdict, response = TABLES["verdict"].c, TABLES["response"].c
+    examples, models = (responses[name].unique().to_pylist() for name in ("example_number", "model_number"))
+    of_part = select(response.id).where(response.example_id.in_(examples), response.model_id.in_(models))
+    # as it stands SQLite would leave the index of reads for criterion_id
+    return verdict.response_id.in_(of_part), (verdict.criterion_id + 0).is_not(None)
 
 
 def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:

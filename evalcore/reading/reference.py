@@ -85,7 +85,10 @@ def adjudicated_labels(verdicts: pd.DataFrame) -> pd.Series:
 
 def _listed(reads: pd.DataFrame, column: str) -> pd.Series:
     words = reads[["item_id", column]].dropna().drop_duplicates().sort_values(column)
-    return words.groupby("item_id")[column].agg(";".join)
+    several = words["item_id"].duplicated(keep=False)
+    joined = words.loc[several].groupby("item_id")[column].agg(";".join)
+    listed: pd.Series = pd.concat([words.loc[~several].set_index("item_id")[column], joined])
+    return listed
 
 
 def overrides(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
@@ -102,15 +105,23 @@ def item_labels(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
 
     Returns:
         One row per item that this judge labelled or a physician read: the item's columns (dataset, prompt_id, response_id, model,
-        position, criterion, points, theme, axis, cluster, ...), judge, judge_label, judge_explanation, the columns of
-        `reference_labels` (reference_source judge where nobody read), overridden, override_cause, severity and note of the newest
-        verdict that differs from the judge's (the note of the newest read where none does).
+        position, criterion, points, theme, axis, cluster, ...), and those of `labels_of_items`.
     """
-    of_judge = verdicts["rater_kind"].eq(RaterKind.JUDGE)
-    shown = verdicts.loc[~of_judge | verdicts["rater"].eq(judge)]
-    items = shown.drop_duplicates("item_id").set_index("item_id")[ITEM_COLUMNS]
+    items = _shown(verdicts, judge).drop_duplicates("item_id").set_index("item_id")[ITEM_COLUMNS]
+    table = items.join(labels_of_items(verdicts, judge))
+    return table.sort_values(["dataset", "prompt_id", "model", "response_id", "position"]).reset_index()
+
+
+def labels_of_items(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """What is said of each item that this judge labelled or a physician read, index item_id.
+
+    Returns:
+        judge, judge_label, judge_explanation, the columns of `reference_labels` (reference_source judge where nobody read), overridden,
+        override_cause, severity and note of the newest verdict that differs from the judge's (the note of the newest read where none does).
+    """
+    shown = _shown(verdicts, judge)
     judged = shown.loc[shown["rater_kind"].eq(RaterKind.JUDGE)].set_index("item_id")
-    table = items.join(reference_labels(shown))
+    table = pd.DataFrame(index=pd.Index(shown["item_id"].unique(), name="item_id")).join(reference_labels(shown))
     table["judge"] = pd.Series(judge, index=judged.index)
     table["judge_label"], table["judge_explanation"] = judged["label"], judged["explanation"]
     unread = table["reference_source"].isna()
@@ -124,7 +135,11 @@ def item_labels(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
     notes = current_reads(shown).sort_values("verdict_id").drop_duplicates("item_id", keep="last")
     note = notes.set_index("item_id")["explanation"].reindex(table.index)
     table["note"] = note.mask(table["overridden"], differing["explanation"].reindex(table.index))
-    return table.sort_values(["dataset", "prompt_id", "model", "response_id", "position"]).reset_index()
+    return table
+
+
+def _shown(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
+    return verdicts.loc[verdicts["rater_kind"].ne(RaterKind.JUDGE) | verdicts["rater"].eq(judge)]
 
 
 ITEM_COLUMNS = [

@@ -218,9 +218,15 @@ def matching_items(session: Session, filters: Filters, example_id: int) -> set[t
 
 def item_pairs(filters: Filters) -> Select[Any]:
     """Items on which the item filters hold, as a statement of pairs (response_id, criterion_id)."""
-    beside = col(Criterion.example_id) == col(Response.example_id)
     columns: list[Any] = [col(Response.id), col(Criterion.id)]
-    statement = select(*columns).select_from(Response).join(Criterion, beside)
+    statement = select(*columns).select_from(Response)
+    if filters.reads in (None, UNREAD):
+        statement = statement.join(Criterion, col(Criterion.example_id) == col(Response.example_id))
+    else:  # by way of the reads, which are few
+        statement = statement.join(Verdict, col(Verdict.response_id) == col(Response.id))
+        statement = statement.join(Criterion, col(Criterion.id) == col(Verdict.criterion_id))
+        read = _read(_same_item, filters.reads, filters.judge)
+        statement = statement.where(_stands(Verdict, RaterKind.REVIEWER), *read)
     if filters.axis is not None:
         statement = statement.where(col(Criterion.axis) == filters.axis)
     if filters.points_from is not None:
@@ -235,11 +241,6 @@ def item_pairs(filters: Filters) -> Select[Any]:
         statement = statement.where(_given(*_differ(_same_item, RaterKind.JUDGE), kind=RaterKind.JUDGE))
     if filters.reads == UNREAD:
         return statement.where(~_given(kind=RaterKind.REVIEWER))
-    if filters.reads is not None:
-        read = _read(_same_item, filters.reads, filters.judge)
-        are_read = select(col(Verdict.response_id)).where(is_read(Verdict), col(Verdict.response_id).is_not(None))
-        statement = statement.where(col(Response.id).in_(are_read))  # few are: no look at each item of the others
-        statement = statement.where(_given(*read, kind=RaterKind.REVIEWER))
     return statement
 
 

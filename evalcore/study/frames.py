@@ -4,9 +4,9 @@ Wide joins of text would make SQL send every name a million times: verdicts come
 """
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Select, String, TextualSelect, and_, case, cast, func, literal_column, select
+from sqlalchemy import Select, String, TextualSelect, and_, case, cast, func, literal_column, select
 from sqlmodel import Session, col
 
 from evalcore.study import tables
@@ -102,7 +102,7 @@ def slipped() -> Select[Any]:
     slip, before = tables.alias("verdict", "slip"), tables.alias("verdict", "before")
     statement = select(slip.c.id.label("verdict_id"), before.c.label.label("slipped_from"))
     statement = statement.join(before, before.c.id == slip.c.supersedes).where(is_read(slip.c), corrected_by(slip.c))
-    return statement.order_by(slip.c.id)
+    return statement.order_by(slip.c.id + 0)  # by the index of what replaces: no walk over all verdicts in order
 
 
 def slips(session: Session) -> "pd.DataFrame":
@@ -141,21 +141,6 @@ VERDICT_COLUMNS = (
 )  # fmt: skip
 
 
-class Named(NamedTuple):
-    """What verdicts are joined with, for who takes them in parts: the rows of `raters`, `responses` and `criteria`; and the conditions of a part."""
-
-    raters: "pd.DataFrame"
-    responses: "pd.DataFrame"
-    criteria: "pd.DataFrame"
-    which: tuple[ColumnElement[bool], ...] = ()
-
-
-def named(session: Session, *, example_ids: Collection[int] | None = None) -> Named:
-    """All of them, or those of some examples."""
-    of_examples = (responses(session, example_ids=example_ids), criteria(session, example_ids=example_ids))
-    return Named(raters(session), *of_examples)
-
-
 def verdicts(
     session: Session,
     *,
@@ -165,7 +150,6 @@ def verdicts(
     history: bool = False,
     every_prompt: bool = False,
     origin: bool = False,
-    joined: Named | None = None,
 ) -> "pd.DataFrame":
     """The newest verdict of each rater on each criterion of each response and stage; those taken back are left out.
 
@@ -175,7 +159,6 @@ def verdicts(
         history: All verdicts that were ever given, those taken back too (label None).
         every_prompt: Judges' verdicts by older prompts and their repeats as well.
         origin: With not_blind, came_by, file_sha256 and recorded_at.
-        joined: Where it was read already, and which part is taken.
 
     Returns:
         One row a verdict: `VERDICT_COLUMNS` (id as verdict_id; confidence in [0, 1], inclusion_probability in (0, 1]), item_id, and the columns of
@@ -184,22 +167,22 @@ def verdicts(
     table = TABLES["verdict"]
     columns: list[Any] = [table.c[name] for name in (*VERDICT_COLUMNS, *(("explanation",) if texts else ()))]
     columns += _ORIGIN if origin else []
-    joined = joined or named(session, example_ids=example_ids)
-    statement = select(*columns).where(table.c.criterion_id.is_not(None), *joined.which)
+    statement = select(*columns).where(table.c.criterion_id.is_not(None))
     if not history:
         statement = statement.where(not_superseded(), table.c.label.is_not(None))
     if not every_prompt and (asked_again := repeats(session)):
         statement = statement.where(table.c.rater_id.not_in(asked_again))
     rows = frame(session, _in_order(statement, table.c, kind, example_ids)).rename(columns={"id": "verdict_id"})
     rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
-    rows = rows.merge(joined.raters, on="rater_id", how="left")
+    rows = rows.merge(raters(session), on="rater_id", how="left")
     if not every_prompt:
         of_judges = rows.loc[rows["rater_kind"].eq(RaterKind.JUDGE), ["item_id", "rater", "rater_id"]]
         if of_judges.groupby("rater")["rater_id"].nunique().gt(1).any():
             older = of_judges.sort_values("rater_id", kind="stable").duplicated(["item_id", "rater"], keep="last")
             rows = rows.drop(index=older.index[older]).reset_index(drop=True)
-    rows = rows.merge(joined.responses, on="response_id", how="left")
-    return rows.merge(joined.criteria.drop(columns="example_id"), on="criterion_id", how="left")
+    rows = rows.merge(responses(session, example_ids=example_ids), on="response_id", how="left")
+    beside = criteria(session, example_ids=example_ids).drop(columns="example_id")
+    return rows.merge(beside, on="criterion_id", how="left")
 
 
 def _in_order(
@@ -265,6 +248,7 @@ def knowing() -> Select[Any]:
             col(Reading.knows_model),
             col(Task.response_id) == col(Verdict.response_id),
             same_ask,
+            is_read(Verdict),
             col(Verdict.source) == Source.SESSION,
             col(Verdict.stage) != Stage.ADJUDICATED,
         )

@@ -11,7 +11,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.errors import NotAllowed
-from evalcore.reading import exposing
 from evalcore.reading.read_queries import Opened
 from evalcore.study.acting import prepare_search
 from evalcore.study.browse import Filters
@@ -54,6 +53,7 @@ NOTHING = {"q": "", "differ": False, "points": ALL_POINTS}
 PROVISIONAL = (
     "This conversation is known only from a result on it: import its examples file to see its theme and whole rubric."
 )
+COUNTED = ("n_overridden", "n_conflicting", "n_read", "n_level_readers")
 OPENED = "You see others' verdicts here: this conversation is no longer one of your blind reads."
 
 
@@ -67,7 +67,7 @@ def _listing(listed: pd.DataFrame, judge: str) -> None:
         theme: themes.fillna(listed["source"]).fillna("–"),
         "Conversation": listed["first_words"],
         **{column: listed[column] for column in scores},
-        "Physicians": [_marks(row) for row in listed.itertuples()],
+        "Physicians": [_marks(row) for row in listed[[*COUNTED]].itertuples()],
         "Criteria": listed["n_criteria"].where(listed["source"].isna()).astype("Int64"),
         "Turns": listed["n_turns"],
         "Language": listed["language"].map(LANGUAGES).fillna("–"),
@@ -135,7 +135,7 @@ def _detail(
     viewer: Viewer, row: DeltaGenerator, listed: pd.DataFrame, filters: Filters, judge: str, example_id: int
 ) -> None:
     try:
-        opened = exposing.open_conversation(common.engine(), viewer, example_id)
+        opened = rubric.opened(viewer, example_id)
     except NotAllowed as refusal:  # it was assigned to the viewer this very moment
         st.html(html.notice(str(refusal), kind="error"))
         return
@@ -315,6 +315,42 @@ def _is_on(key: str) -> bool:
     return key in st.query_params
 
 
+def _filters_on() -> bool:
+    """Whether anything may be asked for, before the fields are drawn: what they hold, or the address says."""
+    return any(_is_on(key) or key in st.query_params for key in KEYS)
+
+
+def _content(asked: Chosen) -> None:
+    """The list, or the conversation that is open."""
+    filters = asked.filters
+    if filters.search or filters.language:
+        prepare_search(common.engine())
+    judge = filters.judge or (judges[0] if judges else "")
+    listed, on = common.listed(filters, judge, hidden, asked.cases(viewer)), asked.words()
+    if chosen_example is not None and (why_not := reason(check_can_open, viewer, chosen_example, hidden)):
+        st.html(html.notice(why_not))
+        with st.container(horizontal=True):
+            st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
+            if st.button("List", icon=":material/arrow_back:", key="back"):
+                _open(None)
+        return
+    if chosen_example is not None:
+        _detail(viewer, row, listed, filters, judge, chosen_example)
+        return
+    if on:
+        st.html(html.chips([f"{len(listed):,} fit", *on]))
+    if hidden:
+        wait = "One conversation waits" if len(hidden) == 1 else f"{len(hidden):,} conversations wait"
+        why = "they are shown here once you have submitted it, so that no verdict pulls yours."
+        st.html(html.quiet(f"{wait} for your {own_act(viewer)}; {why}"))
+    if not listed.empty:
+        _listing(listed, judge)
+    elif on:
+        st.html(html.notice("No conversation fits these filters. Clear one of them."))
+    else:
+        common.offer_import(viewer)
+
+
 viewer = common.require()
 judges = common.read("judges")
 hidden = common.blind(viewer)
@@ -324,32 +360,17 @@ if not is_open:
     counts = common.read("counts", hidden)
     line = f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts"
     st.html(html.heading("Conversations and verdicts", line if counts["examples"] else common.EMPTY))
-top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
-with top:
-    asked = _bar(hidden=hidden, folded=is_open)
-filters = asked.filters
-if filters.search or filters.language:
-    prepare_search(common.engine())
-judge = filters.judge or (judges[0] if judges else "")
-listed = common.listed(filters, judge, hidden, asked.cases(viewer))
-on = asked.words()
-if on and not is_open:
-    st.html(html.chips([f"{len(listed):,} fit", *on]))
-if hidden and not is_open:
-    wait = "One conversation waits" if len(hidden) == 1 else f"{len(hidden):,} conversations wait"
-    why = "they are shown here once you have submitted it, so that no verdict pulls yours."
-    st.html(html.quiet(f"{wait} for your {own_act(viewer)}; {why}"))
-if chosen_example is not None and (why_not := reason(check_can_open, viewer, chosen_example, hidden)):
-    st.html(html.notice(why_not))
-    with st.container(horizontal=True):
-        st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
-        if st.button("List", icon=":material/arrow_back:", key="back"):
-            _open(None)
-elif chosen_example is not None:
-    _detail(viewer, top, listed, filters, judge, chosen_example)
-elif listed.empty and not on:
-    common.offer_import(viewer)
-elif listed.empty:
-    st.html(html.notice("No conversation fits these filters. Clear one of them."))
-else:
-    _listing(listed, judge)
+row = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
+bar, content = row.container(width="content" if is_open else "stretch"), st.container()
+if _filters_on():
+    with bar:
+        asked = _bar(hidden=hidden, folded=is_open)
+    with content:
+        _content(asked)
+else:  # first what is read: the fields are many
+    with content:
+        _content(Chosen(Filters()))
+    with bar:
+        asked = _bar(hidden=hidden, folded=is_open)
+    if asked != Chosen(Filters()):
+        st.rerun()

@@ -376,7 +376,7 @@ def viewer(*, pressed: bool = True) -> Viewer | None:
         st.error(str(refusal))
         st.stop()
     if (signing_in := provider()) is not None:
-        return _known("viewer", lambda: _signed_in(signing_in, pressed=pressed))
+        return in_run("viewer", lambda: _signed_in(signing_in, pressed=pressed))
     return once("viewer", _chosen)
 
 
@@ -495,10 +495,11 @@ def ask(find: Callable[Concatenate[Any, _Asked], _Found], *arguments: _Asked.arg
 
 def once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
     """What a run of a page asks the study again and again is asked once, and anew after the run has saved something."""
-    return _known(key, lambda: ask(find))
+    return in_run(key, lambda: ask(find))
 
 
-def _known(key: Hashable, find: Callable[[], _Found]) -> _Found:
+def in_run(key: Hashable, find: Callable[[], _Found]) -> _Found:
+    """Likewise of what is no query."""
     run = _run.get(None)
     known = {} if run is None else run.known
     if key not in known:

@@ -1,7 +1,9 @@
 """The rubric beside one to three responses: criterion, judges' verdicts, physicians' verdicts, and the viewer's own."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -64,8 +66,14 @@ def open_conversation(viewer: Viewer, example_id: int) -> Opened | None:
         st.html(html.notice(waits))
         return None
     with common.shown_errors():
-        return exposing.open_conversation(common.engine(), viewer, example_id)
+        return opened(viewer, example_id)
     return None
+
+
+def opened(viewer: Viewer, example_id: int) -> Opened | None:
+    """Likewise, once for the page and its parts; NotAllowed: it waits for the viewer's own read."""
+    opening = partial(exposing.open_conversation, common.engine(), viewer, example_id)
+    return common.in_run(("opened", viewer, example_id), opening)
 
 
 def columns(response_ids: Sequence[int]) -> Sequence[DeltaGenerator]:
@@ -98,13 +106,14 @@ class Cells:
         # Which verdict each widget was last set to. A dictionary of our own, since each access to the session is a place where another click may end the run.
         self._drawn: dict[str, int | None] = st.session_state.setdefault("rubric_drawn", {})
         verdicts = opened.verdicts
-        keys = [verdicts["response_id"], verdicts["criterion_id"].astype(float).fillna(WHOLE).astype(int)]
-        self._given = dict(iter(verdicts.groupby(keys)))
+        of_criteria = verdicts["criterion_id"].astype(float).fillna(WHOLE).astype(int)
+        self._given: dict[tuple[Any, int], list[dict[str, Any]]] = defaultdict(list)
+        for row, criterion in zip(records(verdicts), of_criteria, strict=True):
+            self._given[row["response_id"], criterion].append(row)
 
     def cell(self, response: int, criterion: int | None) -> None:
         """Judges first, then the physicians, then the viewer's own verdict."""
-        rows = self._given.get((response, WHOLE if criterion is None else criterion))
-        given = [] if rows is None else records(rows)
+        given = self._given[response, WHOLE if criterion is None else criterion]
         judged = [row for row in given if row["rater_kind"] == "judge"]
         judged.sort(key=lambda row: (row["rater"] != self._judge, row["rater"]))
         own = "reviewer", self._viewer.name, "open"

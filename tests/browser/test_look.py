@@ -45,6 +45,17 @@ OPENED = [
     *((name, "") for name in steps.PAGES if name not in {"models", "triage"}),  # looked at in files of their own
     ("browse", f"?{ONE}"),
 ]
+SIDES = """element => {
+    element.textContent = "Latin\\nعربي";
+    const box = element.getBoundingClientRect(), range = document.createRange();
+    return [[0, 5], [6, 10]].map(([start, end]) => {
+        range.setStart(element.firstChild, start);
+        range.setEnd(element.firstChild, end);
+        const words = range.getBoundingClientRect();
+        return words.left - box.left < 5 ? "left" : box.right - words.right < 5 ? "right" : "between";
+    });
+}"""
+"""On which side each of two paragraphs of a text begins."""
 FEW_OPENED = [("overview", "")]
 SECTIONS_OPENED = [
     ("browse", f"?{THREE}"),
@@ -69,6 +80,7 @@ def test_arabic_reads_from_right_to_left_and_a_latin_explanation_beside_it_does_
     page.reload()  # the browser keeps the choice
     expect(page.locator(".or-response .or-verbatim")).to_be_visible()
     expect(page.locator(".or-response .or-formatted")).to_have_count(0)
+    assert page.locator(".or-response .or-verbatim").evaluate(SIDES) == ["left", "right"]
 
 
 @pytest.mark.slow

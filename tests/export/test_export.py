@@ -27,7 +27,7 @@ from evalcore.study.schema import (
 )
 from evalcore.study.store import WROTE
 from tests import world
-from tests.export_steps import NOTE, from_csv
+from tests.export_steps import NOTE, as_file, from_csv
 
 LABELS_COLUMNS = [  # in the documented order
     "dataset", "example_id", "response_id", "model", "criterion_position", "criterion", "points", "theme",
@@ -106,8 +106,8 @@ def test_a_part_is_a_part_in_every_format(overridden, part, n_rows):
     table = export_tables.table(overridden.engine, "labels", part)
     assert len(table) == n_rows
     assert len(from_csv(export_tables.to_csv(table))) == n_rows
-    assert pq.read_table(io.BytesIO(export_tables.to_parquet(table))).num_rows == n_rows
-    assert export_tables.to_jsonl(table).count(b"\n") == n_rows
+    assert pq.read_table(io.BytesIO(as_file(table, "parquet"))).num_rows == n_rows
+    assert as_file(table, "jsonl").count(b"\n") == n_rows
 
 
 def test_a_judge_or_a_table_that_is_not_there_is_named(overridden, empty):
@@ -206,7 +206,7 @@ def test_exported_verdicts_come_back_the_same_in_a_study_without_them(overridden
     path = tmp_path / f"verdicts.{file_format}"
     said_in_review(overridden)
     table = export_tables.table(overridden.engine, "verdicts")
-    path.write_bytes(export_tables.WRITERS[file_format](table.loc[table["rater_kind"].eq("reviewer")]))
+    path.write_bytes(as_file(table.loc[table["rater_kind"].eq("reviewer")], file_format))
     lead, bare = Administrator(name="Ana Ruiz"), world.made(str(tmp_path / "bare.db"))
     report = import_file(
         bare.engine, path, actor=lead, dataset="invented", reads_of=["Dr. Imani Noor", "Dr. Tove Lind"]

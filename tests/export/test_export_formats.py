@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from evalcore.export import queries, tables as export_tables
+from evalcore.export import columnar, queries, tables as export_tables
 from evalcore.export.tables import CODEBOOK, DTYPES
 from evalcore.study.csv_cells import guarded, unguarded
 from tests import world
-from tests.export_steps import from_csv
+from tests.export_steps import as_file, from_csv
 
 DANGEROUS = "=+-@\t\r\n＝＋－＠"
 
@@ -44,10 +44,10 @@ def test_every_kind_that_the_codebook_gives_belongs_to_a_column():
 def test_every_format_holds_the_same_values(overridden, what):
     table = export_tables.table(overridden.engine, what)
     plain = table.astype(object).where(table.notna(), None).to_dict(orient="records")
-    parquet = pq.read_table(io.BytesIO(export_tables.to_parquet(table))).to_pylist()
+    parquet = pq.read_table(io.BytesIO(as_file(table, "parquet"))).to_pylist()
     assert parquet == plain
     said = [{k: v.isoformat() if hasattr(v, "isoformat") else v for k, v in row.items()} for row in plain]
-    assert [json.loads(line) for line in export_tables.to_jsonl(table).splitlines()] == said
+    assert [json.loads(line) for line in as_file(table, "jsonl").splitlines()] == said
     assert [{k: unguarded(v) for k, v in row.items()} for row in from_csv(export_tables.to_csv(table))] == [
         {k: as_cell(v) for k, v in row.items()} for row in said
     ]
@@ -65,8 +65,8 @@ def test_an_empty_study_gives_empty_tables_with_the_same_columns_and_kinds(empty
     assert table.empty
     assert table.dtypes.astype(str).to_dict() == small_kinds[what]
     assert export_tables.to_csv(table).decode().strip().split(",") == list(table.columns)
-    assert export_tables.to_jsonl(table) == b""
-    assert pq.read_table(io.BytesIO(export_tables.to_parquet(table))).num_rows == 0
+    assert as_file(table, "jsonl") == b""
+    assert pq.read_table(io.BytesIO(as_file(table, "parquet"))).num_rows == 0
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +137,10 @@ def test_a_table_of_one_column_has_a_line_for_an_empty_cell():
 @pytest.mark.parametrize("what", export_tables.WHAT)
 @pytest.mark.parametrize("file_format", export_tables.WRITERS)
 def test_a_table_is_the_same_whatever_parts_it_is_made_in(overridden, monkeypatch, what, file_format):
-    whole = export_tables.WRITERS[file_format](export_tables.table(overridden.engine, what))
+    whole = as_file(export_tables.table(overridden.engine, what), file_format)
     monkeypatch.setattr(queries, "_VERDICTS", 3)
-    monkeypatch.setattr(queries, "_RESPONSES", 1)
+    monkeypatch.setattr(columnar, "_RESPONSES", 1)
+    monkeypatch.setattr(columnar, "_ITEMS", 1)
     file = io.BytesIO()
     written = export_tables.write(overridden.engine, what, file_format, file)
     if file_format == "parquet":

@@ -18,6 +18,7 @@ from evalcore.rubric import queries as rubric_queries
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Administrator, Label, Selection, Stage
 from tests import world
+from tests.export_steps import as_file
 
 LEAD = Administrator(name="Ana Ruiz")
 MODELS = ("Alder-2", "Birch-1")
@@ -55,7 +56,7 @@ def brought(engine, folder, file_format, empty):
     written = {
         "examples.jsonl": export_tables.example_rows(engine).content,
         "responses.jsonl": export_tables.response_rows(engine).content,
-        f"verdicts.{file_format}": export_tables.WRITERS[file_format](verdicts),
+        f"verdicts.{file_format}": as_file(verdicts, file_format),
     }
     again = open_study(str(shutil.copyfile(empty, folder / "again.db")))  # quicker than to migrate each
     for name, content in written.items():

@@ -12,6 +12,7 @@ from evalcore.export import tables as export_tables
 from evalcore.importing.context import Options
 from evalcore.importing.formats.verdicts import VERDICT_TABLE, VerdictRow, read_cells
 from evalcore.study.csv_cells import guarded, unguarded
+from tests.export_steps import as_file
 from tests.invented import bring, dump, entry, example, results, rows, study, verdicts, write
 
 RESULTS_NAME = "healthbench_hard_model-a_20260101_101010_allresults.json"
@@ -61,7 +62,7 @@ def test_what_was_exported_adds_nothing_to_the_study_that_it_came_from(tmp_path,
     with study(database_url) as engine:
         filled(engine, tmp_path, reads=True)
         before = dump(engine)
-        exported = export_tables.WRITERS[file_format](export_tables.table(engine, "verdicts"))
+        exported = as_file(export_tables.table(engine, "verdicts"), file_format)
         report = bring(engine, write(tmp_path / "exported", exported))
         assert report.format == "verdict-table"
         assert (report.adds_nothing, report.without_partner) == (True, 0)
@@ -79,7 +80,7 @@ def test_what_was_exported_brings_every_read_to_a_study_that_has_none(tmp_path, 
     with study(database_url) as source, study(f"sqlite:///{tmp_path}/other.db") as target:
         filled(source, tmp_path, reads=True)
         filled(target, tmp_path, reads=False)
-        exported = export_tables.WRITERS[file_format](export_tables.table(source, "verdicts"))
+        exported = as_file(export_tables.table(source, "verdicts"), file_format)
         report = bring(target, write(tmp_path / "exported", exported))
         assert (report.verdicts_new, report.without_partner) == (2 * len(ODD), 0)
         assert verdicts(target) == verdicts(source)

@@ -16,6 +16,7 @@ from evalcore.reading.reviewing import Decision
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Administrator, Cause, Label, RaterKind, Role, Severity, Stage
 from tests import world
+from tests.export_steps import as_file
 from tests.importing.test_import_own_reads import READER, forged
 from tests.overriding_steps import press
 from tests.page_steps import LEAD, check
@@ -36,7 +37,7 @@ def test_a_read_that_goes_to_another_study_keeps_when_it_was_made_and_says_how_i
     taken = _reads_of(small)
     for file_format in ("csv", "jsonl"):
         path = tmp_path / f"verdicts.{file_format}"
-        path.write_bytes(export_tables.WRITERS[file_format](taken))
+        path.write_bytes(as_file(taken, file_format))
         here = world.made(str(shutil.copyfile(sqlite_template, tmp_path / f"{file_format}.db")))
         report = import_file(here.engine, path, actor=DESK)
         brought = _reads_of(here)

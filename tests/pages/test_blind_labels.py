@@ -11,6 +11,7 @@ from evalcore.study import browse
 from pages.shared import filters
 from tests import leaks
 from tests.blind_walks import ASSIGNED, BRIEF, BY_LEVEL, Phase, Visit, Walker, as_words, can_go
+from tests.export_steps import as_file
 from tests.leaks import BLIND, EVERY_ROLE, OPEN_EYES, REVIEWER, SECRETS, WALKERS
 
 # ---------------------------------------------------------------- what cannot be looked for by a word: labels
@@ -88,9 +89,9 @@ def engine(database_url: str, tmp_path: Path) -> Iterator[Engine]:
 def files(engine: Engine, part: export_tables.Part) -> dict[str, bytes]:
     tables = {what: export_tables.table(engine, what, part) for what in export_tables.WHAT}
     made = {
-        f"{what}.{kind}": as_words(write(table))
+        f"{what}.{kind}": as_words(as_file(table, kind))
         for what, table in tables.items()
-        for kind, write in export_tables.WRITERS.items()
+        for kind in export_tables.WRITERS
     }
     return made | {"meta-eval": export_tables.meta_eval_rows(engine, part)}
 

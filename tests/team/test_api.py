@@ -29,6 +29,7 @@ from evalcore.team import api, people
 from evalcore.team.studies import Study
 from tests import leaks, world
 from tests.docs.blocks import ROOT, blocks
+from tests.export_steps import as_file
 from tests.leaks import EVERY_ROLE, MODEL, OPEN_EYES, REVIEWER, SECRETS
 from tests.team.conftest import ADMINISTRATOR, echo
 from tests.world import JUDGE, World
@@ -217,7 +218,7 @@ def test_pages_of_any_size_are_together_the_table_of_the_export(
     key, server = key_of(waiting, OPEN_EYES), serve(one=waiting)
     for what in api.CODEBOOKS:
         whole = export_tables.table(waiting, what).sort_values("response_id", kind="stable")
-        expected = [json.loads(line) for line in export_tables.to_jsonl(whole).splitlines()]
+        expected = [json.loads(line) for line in as_file(whole, "jsonl").splitlines()]
         assert all_rows(server, f"/api/v1/{what}", key, limit) == expected
         assert expected
 

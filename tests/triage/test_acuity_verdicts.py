@@ -28,6 +28,7 @@ from evalcore.study.schema import (
 )
 from evalcore.triage import queries as triage_queries
 from tests.acuity_files import case, prediction, table
+from tests.export_steps import as_file
 from tests.invented import bring, dump, study, write
 from tests.triage_cases import drawn, stored
 
@@ -85,7 +86,7 @@ def test_what_was_exported_adds_nothing_to_the_study_that_it_came_from(tmp_path,
         filled(engine, with_reads=True)
         before = dump(engine)
         path = tmp_path / f"acuity.{file_format}"
-        path.write_bytes(export_tables.WRITERS[file_format](export_tables.table(engine, "acuity")))
+        path.write_bytes(as_file(export_tables.table(engine, "acuity"), file_format))
         report = bring(engine, path)
         assert (report.format, report.adds_nothing, report.without_partner) == (acuity_verdicts.FORMAT.name, True, 0)
         assert report.verdicts_known == report.rows > 100
@@ -99,7 +100,7 @@ def test_what_was_exported_brings_every_read_to_a_study_that_has_none(tmp_path, 
         filled(target, with_reads=False)
         table = export_tables.table(source, "acuity")
         path = tmp_path / f"acuity.{file_format}"
-        path.write_bytes(export_tables.WRITERS[file_format](table))
+        path.write_bytes(as_file(table, file_format))
         report = bring(target, path)
         n_reads = int(table["rater_kind"].eq(RaterKind.REVIEWER).sum())
         assert (report.verdicts_new, report.verdicts_known) == (n_reads, len(table) - n_reads)
