@@ -1,5 +1,6 @@
 """The same acts from the command line. `overread` alone opens the dashboard."""
 
+import gc
 import os
 import sys
 from collections import UserDict
@@ -34,7 +35,8 @@ COMMANDS = (
     ("triage", "triage-settings label-maps"),
     ("data", "composition"),
     ("run", "respond judge triage-run runs"),
-    ("planning", "plan assign guideline"),
+    ("planning", "plan assign"),
+    ("assignments", "guideline"),
     ("analysis", "methods bundle report"),
     ("team", "people migrate"),
     ("mending", "imports withdraw restore-import broken mark-broken rename"),
@@ -172,6 +174,7 @@ def verify(expect: Annotated[str | None, Option(help=EXPECT)] = None, db: Db = N
 
 def main() -> None:
     """The console command. Errors that a reader can act on are one sentence and exit status 1."""
+    gc.set_threshold(100_000)  # else a tenth of a short command is spent on looking for garbage among what was imported
     try:
         app()
     except ImportFailed as error:

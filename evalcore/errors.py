@@ -18,9 +18,9 @@ class OverreadError(Exception):
     """Anything that went wrong and that a reader can do something about."""
 
 
-def refuse(sentence: str) -> NoReturn:
+def refuse(sentence: str, kind: type[OverreadError] = OverreadError) -> NoReturn:
     """Raise an OverreadError with this sentence."""
-    raise OverreadError(sentence)
+    raise kind(sentence)
 
 
 class DatabaseFault(Exception):

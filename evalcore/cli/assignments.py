@@ -1,4 +1,4 @@
-"""What is assigned: see how far it is, change it while it is read, and freeze a queue before it is."""
+"""What is assigned: see how far it is, change it while it is read, freeze a queue before it is; and the guideline for it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,12 +6,34 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from evalcore.cli.console import Db, Json, actor, hidden, print_json, records, say, show, study, write_whole
+from evalcore.cli.console import Db, Json, actor, content, hidden, print_json, records, say, show, study, write_whole
+from evalcore.errors import OverreadError
 from evalcore.settings import settings
+from evalcore.study import acting, contents
 from evalcore.study.db import reading
 
 app = typer.Typer(help="What is assigned to be read, and changes of it.", no_args_is_help=True)
 Number = Annotated[int, Argument(metavar="NUMBER", help="Of an assignment, as `overread assignments list` prints it.")]
+
+
+def guideline(
+    path: Annotated[Path | None, Argument(help="Markdown; leave it out to print the newest version.")] = None,
+    db: Db = None,
+) -> None:
+    """Write a new version of what readers are told, or print the newest."""
+    with study(db) as engine:
+        if path is None:
+            with reading(engine) as session:
+                found = contents.guideline(session)
+            say(found.text if found else "No guideline yet: overread guideline FILE.md")
+            return
+        try:
+            text = content(path).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            msg = f"{path}: byte {error.start + 1}: expected UTF-8"
+            raise OverreadError(msg) from error
+        version = acting.set_guideline(engine, text, actor=actor(engine))
+    say(f"Guideline version {version}.")
 
 
 @app.command("list")

@@ -1,18 +1,18 @@
-"""Reading by the command line: how much has to be read, which responses, who reads them, and the guideline for it."""
+"""Reading by the command line: how much has to be read, which responses, who reads them."""
 
 import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
 from evalcore.cli.console import Db, Json, actor, chosen, content, one_of, print_json, say, study, write_whole
-from evalcore.errors import OverreadError, refuse
+from evalcore.errors import refuse
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.drawings import Goal
 from evalcore.stats.wording import counted
-from evalcore.study import acting, contents
+from evalcore.study import contents
 from evalcore.study.browse import READ_STATES, Filters
 from evalcore.study.db import reading
 from evalcore.study.schema import Acuity, Ask, Claim, Format, Label, Physicians
@@ -250,23 +250,3 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
         print_json(asdict(report))
     else:
         say(*report.sentences(), "Nothing was changed." if dry_run else f"Assignment {report.assignment_id}.")
-
-
-def guideline(
-    path: Annotated[Path | None, Argument(help="Markdown; leave it out to print the newest version.")] = None,
-    db: Db = None,
-) -> None:
-    """Write a new version of what readers are told, or print the newest."""
-    with study(db) as engine:
-        if path is None:
-            with reading(engine) as session:
-                found = contents.guideline(session)
-            say(found.text if found else "No guideline yet: overread guideline FILE.md")
-            return
-        try:
-            text = content(path).decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            msg = f"{path}: byte {error.start + 1}: expected UTF-8"
-            raise OverreadError(msg) from error
-        version = acting.set_guideline(engine, text, actor=actor(engine))
-    say(f"Guideline version {version}.")

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from evalcore.errors import Frozen, NotAllowed, ReadOnly
+from evalcore.errors import Frozen, NotAllowed, ReadOnly, refuse
 from evalcore.study import contents, families, policies, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import PATIENT_SECONDS, PERSON, open_study, reading, writing
@@ -20,8 +20,7 @@ def anew(session: Session, viewer: Viewer) -> Viewer:
         return viewer
     known = contents.person(session, viewer.person_id)
     if known is None or known.name != viewer.name:
-        msg = f"{viewer.name} is not in this study any more. Choose on the start page who is reading."
-        raise NotAllowed(msg)
+        refuse(f"{viewer.name} is not in this study any more. Choose on the start page who is reading.", NotAllowed)
     return msgspec.structs.replace(known, by=viewer.by)
 
 

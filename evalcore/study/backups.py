@@ -18,7 +18,7 @@ from alembic import command
 from sqlalchemy import Connection, Engine, Table, create_engine, func, insert, inspect, select
 from sqlmodel import Session, SQLModel
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 from evalcore.study import browse, store
 from evalcore.study.audit.chain import ChainReport, verify
 from evalcore.study.db import DBAPIError, connect, is_known, is_up_to_date, migrations, open_study, reading, upgrade
@@ -43,18 +43,16 @@ def backup(engine: Engine, path: Path) -> ChainReport:
 def restore(path: Path, location: str) -> ChainReport:
     """Make a study from a copy, where there is none yet. Returns how far its audit trail holds."""
     if not path.is_file():
-        msg = f"{path}: expected the file of a backup, got none"
-        raise OverreadError(msg)
+        refuse(f"{path}: expected the file of a backup, got none")
     with path.open("rb") as file:
         is_sqlite = file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
     engine = connect(location)
     try:
         if is_sqlite != (engine.dialect.name == "sqlite"):
             found, wanted = ("SQLite", "PostgreSQL") if is_sqlite else ("PostgreSQL", "SQLite")
-            msg = (
+            refuse(
                 f"{path}: expected a backup of a study in {wanted}, as --db names, got one in {found} or something else"
             )
-            raise OverreadError(msg)
         if not is_sqlite:
             return _load(engine, path)
     finally:
@@ -79,8 +77,7 @@ def restore(path: Path, location: str) -> ChainReport:
 def _unfinished(path: Path) -> Iterator[Path]:
     """A file under a name of its own beside `path`, which it is called once all of it is on the disk."""
     if path.exists():
-        msg = f"{path} is there already. Nothing was overwritten; choose another name."
-        raise OverreadError(msg)
+        refuse(f"{path} is there already. Nothing was overwritten; choose another name.")
     copy = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         copy.touch(mode=0o600)
@@ -107,8 +104,7 @@ def proved(copy: Path) -> ChainReport:
     except sqlite3.DatabaseError as error:
         found = str(error)
     if found != "ok":
-        msg = f"{copy}: the file is damaged: {found}"
-        raise OverreadError(msg)
+        refuse(f"{copy}: the file is damaged: {found}")
     engine = create_engine(f"sqlite:///file:{copy}?mode=ro&immutable=1&uri=true", hide_parameters=True)
     try:
         with Session(engine) as session:
@@ -169,8 +165,7 @@ def checked(path: Path) -> dict[str, Any]:
                 with packed.open(table) as member:
                     digest = hashlib.file_digest(member, "sha256")  # type: ignore[arg-type]  # it has readinto
                 if digest.hexdigest() != copied["sha256"]:
-                    msg = f"{path}: the rows of {table} are not those that were copied. Nothing was restored."
-                    raise OverreadError(msg)
+                    refuse(f"{path}: the rows of {table} are not those that were copied. Nothing was restored.")
     except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
         msg = f"{path}: expected the backup of a study, got something else or a damaged file ({error}). Nothing was restored."
         raise OverreadError(msg) from error
@@ -181,12 +176,10 @@ def _load(engine: Engine, path: Path) -> ChainReport:
     """All in one transaction: the tables as they were then, their rows, the migrations since, and the proof."""
     manifest = checked(path)
     if not is_known(manifest["revision"]):
-        msg = f"{path}: was written by a newer version of Overread. Update Overread to restore it."
-        raise OverreadError(msg)
+        refuse(f"{path}: was written by a newer version of Overread. Update Overread to restore it.")
     with engine.begin() as connection, zipfile.ZipFile(path) as packed:
         if inspect(connection).get_table_names():
-            msg = "--db: expected a database without tables, got a study or something else. Nothing was overwritten."
-            raise OverreadError(msg)
+            refuse("--db: expected a database without tables, got a study or something else. Nothing was overwritten.")
         command.upgrade(migrations(connection), manifest["revision"])
         for table, copied in manifest["tables"].items():
             with packed.open(table) as member, _copying(connection, table, copied["columns"], "FROM STDIN") as rows:
@@ -220,9 +213,6 @@ def copy_study(source: str, target: str) -> ChainReport:
 
     Args:
         source, target: Database URLs, or paths of SQLite files.
-
-    Raises:
-        OverreadError: The target has tables already, the source has those of another version, or a table has not as many rows as its source.
     """
     into = connect(target)
     try:
@@ -255,16 +245,14 @@ def _current(source: str) -> Engine:
     engine = connect(source)
     path = Path(engine.url.database or "")
     if engine.dialect.name == "sqlite" and not path.is_file():
-        msg = f"--from: expected a study, got no file {path}"
-        raise OverreadError(msg)
+        refuse(f"--from: expected a study, got no file {path}")
     try:
         if not is_up_to_date(engine):
             shown = path if engine.dialect.name == "sqlite" else engine.url.render_as_string()
-            msg = (
+            refuse(
                 f"--from: expected a study with the tables of this version, got another version or something else in {shown}. "
                 f"Bring it up to date first: overread --db {shown} migrate. Nothing was copied."
             )
-            raise OverreadError(msg)
     except DBAPIError as error:
         msg = f"--from: {path.name} cannot be opened as a study: {' '.join(str(error.orig).split())}"
         raise OverreadError(msg) from error
@@ -274,8 +262,7 @@ def _current(source: str) -> Engine:
 def _check_is_empty(engine: Engine) -> None:
     with engine.connect() as connection:
         if inspect(connection).get_table_names():
-            msg = "--to: expected a database without tables, got a study or something else. Nothing was overwritten."
-            raise OverreadError(msg)
+            refuse("--to: expected a database without tables, got a study or something else. Nothing was overwritten.")
 
 
 def _copy(source: Connection, target: Connection, table: Table) -> None:
@@ -286,8 +273,7 @@ def _copy(source: Connection, target: Connection, table: Table) -> None:
         connection.execute(select(func.count()).select_from(table)).scalar_one() for connection in (source, target)
     )
     if n_copied != n_rows:
-        msg = f"{table.name}: expected {n_rows:,} rows in the copy, got {n_copied:,}. Nothing was copied."
-        raise OverreadError(msg)
+        refuse(f"{table.name}: expected {n_rows:,} rows in the copy, got {n_copied:,}. Nothing was copied.")
     if target.dialect.name == "postgresql":
         set_sequence(target, table.name)
 

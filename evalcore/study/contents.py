@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 def study_key(session: Session) -> str | None:
     """The random name of this database; None before the first start."""
-    return session.exec(select_rows(tables.Study.key)).first()
+    key: str | None = session.connection().execute(select(TABLES["study"].c.key)).scalar()
+    return key
 
 
 def rules(session: Session) -> Rules:
@@ -57,8 +58,9 @@ def guideline(session: Session, version: int | None = None) -> tables.Guideline 
 
 def people(session: Session, *, everybody: bool = False) -> list[Viewer]:
     """Who is active in the study, by name; `everybody`: those who are not let in any more as well."""
-    statement = select_rows(tables.Person).order_by(tables.Person.name)
-    return [_viewer(row) for row in session.exec(statement) if everybody or row.active]
+    person = TABLES["person"]
+    rows = session.connection().execute(select(person).order_by(person.c.name))
+    return [_viewer(row) for row in rows if everybody or row.active]
 
 
 def person(session: Session, person_id: int) -> Viewer | None:

@@ -14,7 +14,7 @@ import orjson
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlmodel import SQLModel
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 from evalcore.study.acting import allow
 from evalcore.study.audit import trail, triggers
 from evalcore.study.db import reading
@@ -87,13 +87,9 @@ def delete(
     Args:
         name: As `name_of` gives it: whoever deletes has typed it.
         also: Further files that go with it.
-
-    Raises:
-        OverreadError: Another name was typed, the certificate's file is there already, or somebody has the study open. Nothing was deleted.
     """
     if name != name_of(engine):
-        msg = f"name: expected {name_of(engine)!r}, as the study is called, got {name!r}. Nothing was deleted."
-        raise OverreadError(msg)
+        refuse(f"name: expected {name_of(engine)!r}, as the study is called, got {name!r}. Nothing was deleted.")
     with reading(engine) as session:
         known = allow(session, actor, check_can_delete)
         n_events, head = trail.trail_head(session)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 from evalcore.settings import shipped
 from evalcore.study.csv_cells import pairs, written
 
@@ -34,16 +34,14 @@ def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, st
         pattern, maker = given.strip(), family.strip()
         for column, value in zip(COLUMNS, (pattern, maker), strict=True):
             if not value or len(value) > MAX_LENGTH or not value.isprintable():
-                msg = f"{place}: {column}: expected 1 to {MAX_LENGTH} printable characters, got {value[:40]!r}"
-                raise OverreadError(msg)
+                refuse(f"{place}: {column}: expected 1 to {MAX_LENGTH} printable characters, got {value[:40]!r}")
         if pattern.casefold() in seen:
             msg = f"{place}: pattern: expected each pattern once, got {pattern!r}, which {seen[pattern.casefold()]} has already"
             raise OverreadError(msg)
         seen[pattern.casefold()] = place
         table.append((pattern, maker))
     if not 0 < len(table) <= MAX_ROWS:
-        msg = f"{name}: expected 1 to {MAX_ROWS} rows, got {len(table)}"
-        raise OverreadError(msg)
+        refuse(f"{name}: expected 1 to {MAX_ROWS} rows, got {len(table)}")
     return table
 
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import exists, select
 from sqlmodel import Session
 
-from evalcore.errors import AlreadyChanged, OverreadError
+from evalcore.errors import AlreadyChanged, OverreadError, refuse
 from evalcore.stats.wording import counted
 from evalcore.study import contents, lookups, store
 from evalcore.study.acting import allow
@@ -94,8 +94,7 @@ def freeze(engine: Engine, *, actor: Viewer) -> Version:
         hold_writers(session)
         found = versions(session)
         if found and found[-1].reopened_at is None:
-            msg = f"The study is frozen already. {found[-1].sentence}"
-            raise AlreadyChanged(msg)
+            refuse(f"The study is frozen already. {found[-1].sentence}", AlreadyChanged)
         _check_is_at_rest(session)
         n_events, _ = trail.trail_head(session)
         stated = contents.stated_analysis(session)
@@ -109,8 +108,7 @@ def freeze(engine: Engine, *, actor: Viewer) -> Version:
 def _check_is_at_rest(session: Session) -> None:
     busy = lookups.unfinished_import(session) or lookups.import_under_way(session)
     if busy is not None:
-        msg = f"{busy.sentence} Freeze the study when that is done."
-        raise OverreadError(msg)
+        refuse(f"{busy.sentence} Freeze the study when that is done.")
     worker = TABLES["run_worker"].c
     works = exists().where(worker.ended_at.is_(None), worker.seen_at > now() - ALIVE)
     if session.connection().execute(select(works)).scalar_one():
@@ -126,11 +124,9 @@ def amend(engine: Engine, name: str, reason: str, *, actor: Viewer) -> Version:
         hold_writers(session)
         found = versions(session)
         if not found or found[-1].reopened_at is not None:
-            msg = "The study is not frozen: it can be changed already."
-            raise AlreadyChanged(msg)
+            refuse("The study is not frozen: it can be changed already.", AlreadyChanged)
         if name in {version.name for version in found}:
-            msg = f"name: expected a new one, got {name!r}, which is the name of a version that was frozen"
-            raise OverreadError(msg)
+            refuse(f"name: expected a new one, got {name!r}, which is the name of a version that was frozen")
         store.append_event(
             session,
             actor=actor.signature,
@@ -144,6 +140,5 @@ def amend(engine: Engine, name: str, reason: str, *, actor: Viewer) -> Version:
 def _text(field: str, text: str, most: int) -> str:
     text = text.strip()
     if not 0 < len(text) <= most or not store.is_storable(text):
-        msg = f"{field}: expected 1 to {most} characters of plain text, got {counted(len(text), 'character')}"
-        raise OverreadError(msg)
+        refuse(f"{field}: expected 1 to {most} characters of plain text, got {counted(len(text), 'character')}")
     return text

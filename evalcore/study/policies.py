@@ -7,7 +7,7 @@ button. What somebody may see goes through one door, `visible_verdicts`.
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
+from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError, refuse
 from evalcore.stats.wording import counted, listed
 from evalcore.study.schema import Ask, RaterKind, ReadingMode, ReadingState, Role, Viewer
 
@@ -25,8 +25,7 @@ def _takes(wanted: frozenset[Role], act: str) -> Callable[[Viewer], None]:
             who = listed([f"{role}s" for role in sorted(wanted)])
             own = [f"{'an' if role is Role.ADJUDICATOR else 'a'} {role}" for role in sorted(viewer.roles)]
             held = f"are {listed(own)}" if own else "have no role"
-            msg = f"Only {who} can {act}; you {held} in this study."
-            raise NotAllowed(msg)
+            refuse(f"Only {who} can {act}; you {held} in this study.", NotAllowed)
 
     return check
 
@@ -69,24 +68,21 @@ def check_can_give_practice(viewer: Viewer, ask: Ask, mode: ReadingMode) -> None
         )
         raise NotAllowed(msg)
     if mode is ReadingMode.OPEN:
-        msg = "A practice round is for blind reads: this study shows the judge's verdict from the start."
-        raise NotAllowed(msg)
+        refuse("A practice round is for blind reads: this study shows the judge's verdict from the start.", NotAllowed)
 
 
 def check_can_amend(viewer: Viewer, *, is_cancelled: bool) -> None:
     """A lead changes an assignment as long as it goes on."""
     check_can_assign(viewer)
     if is_cancelled:
-        msg = "This assignment was cancelled. Assign anew what is still to be read."
-        raise AlreadyChanged(msg)
+        refuse("This assignment was cancelled. Assign anew what is still to be read.", AlreadyChanged)
 
 
 def check_can_practise(viewer: Viewer, chosen: Collection[int], response_id: int) -> None:
     """One practises on the responses (`chosen`) that were set apart for oneself, since feedback shows what others settled."""
     check_can_read(viewer)
     if response_id not in chosen:
-        msg = f"Response {response_id} is not set apart for your practice."
-        raise NotAllowed(msg)
+        refuse(f"Response {response_id} is not set apart for your practice.", NotAllowed)
 
 
 def check_has_practised(n_left: int) -> None:
@@ -99,16 +95,14 @@ def check_has_practised(n_left: int) -> None:
 def check_is_first(n_people: int) -> None:
     """Whoever comes first makes themselves the first person; all others are added by a lead."""
     if n_people:
-        msg = "Somebody is in this study already. Ask a lead to add you on the Study page."
-        raise NotAllowed(msg)
+        refuse("Somebody is in this study already. Ask a lead to add you on the Study page.", NotAllowed)
 
 
 def check_can_settle(viewer: Viewer, readers: Collection[str]) -> None:
     """An adjudicator settles only what others have read: `readers` are the names of those with a verdict on the response."""
     check_can_adjudicate(viewer)
     if viewer.name in readers:
-        msg = "You have read this response yourself: somebody else has to settle it."
-        raise NotAllowed(msg)
+        refuse("You have read this response yourself: somebody else has to settle it.", NotAllowed)
 
 
 def check_can_mark(viewer: Viewer, reader: int, state: ReadingState) -> None:
@@ -132,8 +126,7 @@ def check_is_open(*, is_skipped: bool, is_freed: bool) -> None:
 def check_is_returnable(*, is_skipped: bool, is_theirs: bool, has_place: bool) -> None:
     """A lead gives a response back that its reader has skipped, as long as it is still asked of them and others have not taken its place."""
     if not is_skipped:
-        msg = "This response is not skipped any more: the reader has it already."
-        raise AlreadyChanged(msg)
+        refuse("This response is not skipped any more: the reader has it already.", AlreadyChanged)
     if not is_theirs:
         msg = "The assignment of this response was cancelled, or handed to another reader: it cannot be returned. Close the thread instead."
         raise NotAllowed(msg)
@@ -154,8 +147,7 @@ def check_can_reveal(viewer: Viewer, reader: int, state: ReadingState) -> None:
     """See the judge's verdict: the reader alone, once the first read is locked."""
     check_own(viewer, reader)
     if state is ReadingState.READING:
-        msg = "The judge's verdict is shown once your first read is submitted."
-        raise NotAllowed(msg)
+        refuse("The judge's verdict is shown once your first read is submitted.", NotAllowed)
 
 
 def check_can_slip(viewer: Viewer, reader: int, state: ReadingState, *, has_seen: bool, has_gone_on: bool) -> None:
@@ -165,8 +157,7 @@ def check_can_slip(viewer: Viewer, reader: int, state: ReadingState, *, has_seen
     """
     check_own(viewer, reader)
     if state is ReadingState.READING:
-        msg = "This read is not locked yet: give the other answer instead."
-        raise NotAllowed(msg)
+        refuse("This read is not locked yet: give the other answer instead.", NotAllowed)
     if has_seen or state is ReadingState.REVEALED:
         msg = "You have seen what others say of this response, so this is no slip any more. Change your label instead: both stay."
         raise NotAllowed(msg)
@@ -179,8 +170,7 @@ def check_own(viewer: Viewer, reader: int, _state: ReadingState | None = None) -
     """A read is its reader's alone."""
     check_can_read(viewer)
     if viewer.person_id != reader:
-        msg = "This read belongs to somebody else."
-        raise NotAllowed(msg)
+        refuse("This read belongs to somebody else.", NotAllowed)
 
 
 def visible_verdicts(verdicts: "pd.DataFrame", viewer: Viewer | None, blind: Collection[int]) -> "pd.DataFrame":

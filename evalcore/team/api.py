@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from evalcore.errors import DatabaseFault, NotAllowed, OverreadError
+from evalcore.errors import DatabaseFault, NotAllowed, OverreadError, refuse
 from evalcore.export import tables as export_tables
 from evalcore.export.tables import CODEBOOK, DTYPES, Part
 from evalcore.judges import agreement, quality
@@ -166,10 +166,9 @@ def _read(engine: Engine, viewer: Viewer, what: str, request: Request) -> Respon
     if known is None:
         raise Refused(404, f"/api/v1/: expected {', '.join(PARAMETERS)} or openapi.json, got {what[:40]!r}")
     if wrong := [name for name in asked if name not in known or len(asked.getlist(name)) > 1]:
-        msg = (
+        refuse(
             f"query: expected each of {', '.join(known) or 'no parameter'} once at most, got {', '.join(wrong)[:80]!r}"
         )
-        raise OverreadError(msg)
     with reading(engine) as session:
         allow(session, viewer, check_can_follow)
         if (found := lookups.unfinished_import(session)) is not None:
@@ -219,8 +218,7 @@ def _rows(
     chosen = {name: asked[name] for name in ("judge", "dataset", "model", "theme") if name in asked}
     read_only = asked.get("read_only", "false")
     if read_only not in ("true", "false"):
-        msg = f"read_only: expected true or false, got {read_only[:40]!r}"
-        raise OverreadError(msg)
+        refuse(f"read_only: expected true or false, got {read_only[:40]!r}")
     limit, after = _number("limit", asked.get("limit", str(ROWS)), MOST_ROWS), asked.get("cursor", "0")
     after_response = _number("cursor", after, 10**MOST_CURSOR, least=0)
     wanted = Part(**chosen, read_only=read_only == "true", blind=part.blind)
@@ -248,8 +246,7 @@ def _rows(
 def _number(name: str, said: str, most: int, *, least: int = 1) -> int:
     number = int(said) if said.isascii() and said.isdigit() and len(said) <= MOST_CURSOR else -1
     if not least <= number <= most:
-        msg = f"{name}: expected a whole number from {least:,} to {most:,}, got {said[:40]!r}"
-        raise OverreadError(msg)
+        refuse(f"{name}: expected a whole number from {least:,} to {most:,}, got {said[:40]!r}")
     return number
 
 
@@ -273,8 +270,7 @@ def _rubric_data(engine: Engine, version: int) -> RubricData:  # noqa: ARG001 - 
 def _agreement(data: RubricData, by: str | None) -> dict[str, Any]:
     groupings = (by or OVERALL).split(",")
     if unknown := [word for word in groupings if word not in agreement.GROUPINGS]:
-        msg = f"by: expected some of {', '.join(agreement.GROUPINGS)}, got {', '.join(unknown)[:80]!r}"
-        raise OverreadError(msg)
+        refuse(f"by: expected some of {', '.join(agreement.GROUPINGS)}, got {', '.join(unknown)[:80]!r}")
     labels = agreement.labels_of(data)
     pooled = agreement.agreement(labels, by=groupings, coefficients=agreement.SHOWN)
     by_pair = agreement.pair_agreement(labels, coefficients=agreement.SHOWN)

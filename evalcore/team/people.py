@@ -6,8 +6,7 @@ Also with which keys programs read the study.
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
-from evalcore.errors import NotAllowed, NotFound, OverreadError
-from evalcore.reading import store as reading_store
+from evalcore.errors import NotAllowed, NotFound, refuse
 from evalcore.study import contents, store as study_store
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading, writing
@@ -103,8 +102,7 @@ def set_roles(engine: Engine, name: str, roles: Iterable[Role], *, actor: Viewer
         study_store.wait_for_others(session)
         person = _person(session, name)
         if not wanted:
-            msg = "roles: expected one or more, got none. To let somebody in no longer, deactivate them."
-            raise NotAllowed(msg)
+            refuse("roles: expected one or more, got none. To let somebody in no longer, deactivate them.", NotAllowed)
         if Role.LEAD not in wanted:
             _check_lead_stays(session, person)
         store.set_roles(session, person.person_id, wanted, actor=actor.signature)
@@ -119,7 +117,9 @@ def set_active(engine: Engine, name: str, *, active: bool, actor: Viewer) -> Non
         freed = {}
         if not active:
             _check_lead_stays(session, person)
-            freed = reading_store.free_readings(session, now(), person_id=person.person_id)
+            from evalcore.reading.store import free_readings  # noqa: PLC0415 - it loads pandas, which no other act needs
+
+            freed = free_readings(session, now(), person_id=person.person_id)
         store.set_active(session, person.person_id, active=active, n_freed=len(freed), actor=actor.signature)
 
 
@@ -152,14 +152,11 @@ def make_key(engine: Engine, name: str, *, purpose: str, days: int, actor: Viewe
         person = _person(session, name)
         if not allows(check_can_follow, person):
             held = ", ".join(sorted(person.roles)) or "without a role"
-            msg = f"key: expected a researcher or a lead to read as, got {name} ({held})"
-            raise NotAllowed(msg)
+            refuse(f"key: expected a researcher or a lead to read as, got {name} ({held})", NotAllowed)
         if not purpose.strip() or len(purpose) > MOST_PURPOSE:
-            msg = f"purpose: expected what the key is for, in 1 to {MOST_PURPOSE} characters, got {purpose[:40]!r}"
-            raise OverreadError(msg)
+            refuse(f"purpose: expected what the key is for, in 1 to {MOST_PURPOSE} characters, got {purpose[:40]!r}")
         if not 1 <= days <= MOST_DAYS:
-            msg = f"days: expected 1 to {MOST_DAYS}, got {days}"
-            raise OverreadError(msg)
+            refuse(f"days: expected 1 to {MOST_DAYS}, got {days}")
         purpose = purpose.strip()
         return store.make_key(session, person.person_id, purpose=purpose, days=days, actor=actor.signature)
 
@@ -184,13 +181,11 @@ def _is_only_lead(session: Session, person: Viewer) -> bool:
 
 def _check_lead_stays(session: Session, person: Viewer) -> None:
     if _is_only_lead(session, person):
-        msg = f"{person.name} is the only lead: make somebody else a lead first."
-        raise NotAllowed(msg)
+        refuse(f"{person.name} is the only lead: make somebody else a lead first.", NotAllowed)
 
 
 def _person(session: Session, name: str) -> Viewer:
     person = next((one for one in contents.people(session, everybody=True) if one.name == name), None)
     if person is None:
-        msg = f"people: expected the name of a person of this study, got {name!r}"
-        raise NotFound(msg)
+        refuse(f"people: expected the name of a person of this study, got {name!r}", NotFound)
     return person

@@ -75,11 +75,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def provider() -> Provider | None:
-    """The provider of the present environment; None where nobody has to sign in.
-
-    Raises:
-        OverreadError: Only some of the settings are there, or one is none that can be used.
-    """
+    """The provider of the present environment; None where nobody has to sign in."""
     return provider_of(settings())
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from sqlalchemy import delete, func, tuple_, update
 from sqlmodel import Session, col, select as select_rows
 
-from evalcore.errors import NotAllowed, NotFound
+from evalcore.errors import NotAllowed, NotFound, refuse
 from evalcore.study import store
 from evalcore.study.schema import SIGN_IN_REFUSED, SIGNED_IN, SIGNED_OUT, Role
 from evalcore.study.tables import AccessKey, Identity, Invitation, Person, SignIn, now
@@ -89,11 +89,7 @@ def invite(session: Session, person_id: int, *, actor: str) -> str:
 
 
 def accept(session: Session, token: str, *, issuer: str, subject: str) -> None:
-    """Bind whoever opens an invitation to its person, once.
-
-    Raises:
-        NotAllowed: It was used, is too old, or never was; or this account is somebody of the study already.
-    """
+    """Bind whoever opens an invitation to its person, once."""
     store.wait_for_others(session)
     taken = (
         update(Invitation)
@@ -112,11 +108,7 @@ def accept(session: Session, token: str, *, issuer: str, subject: str) -> None:
 
 
 def bind(session: Session, person_id: int, *, issuer: str, subject: str) -> None:
-    """From now on this account of a provider is this person.
-
-    Raises:
-        NotAllowed: The account is somebody of the study already.
-    """
+    """From now on this account of a provider is this person."""
     if number_of(session, issuer, subject) is not None:
         msg = "Your account belongs to somebody in this study already. Ask a lead to look at the list of people."
         raise NotAllowed(msg)
@@ -198,15 +190,10 @@ def make_key(session: Session, person_id: int, *, purpose: str, days: int, actor
 
 
 def revoke_key(session: Session, number: int, *, actor: str) -> None:
-    """From now on a key opens nothing; one that was revoked stays so.
-
-    Raises:
-        NotFound: There is no such key.
-    """
+    """From now on a key opens nothing; one that was revoked stays so."""
     row = session.get(AccessKey, number)
     if row is None:
-        msg = f"key: expected the number of a key of this study, got {number}"
-        raise NotFound(msg)
+        refuse(f"key: expected the number of a key of this study, got {number}", NotFound)
     if row.revoked_at is None:
         row.revoked_at = now()
         session.add(row)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import ColumnElement, Engine, func, or_, select
 from sqlmodel import Session
 
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 from evalcore.stats.wording import counted
 from evalcore.study.acting import allow
 from evalcore.study.audit import trail, triggers
@@ -152,8 +152,7 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
     A trail that was shortened, or written anew, holds in itself: only a hash kept elsewhere (`expected`: the last event's, or once was; `kept`) shows it.
     """
     if expected is not None and not _HASH.fullmatch(expected):
-        msg = f"--expect: expected 64 hexadecimal digits, got {expected[:80]!r}"
-        raise OverreadError(msg)
+        refuse(f"--expect: expected 64 hexadecimal digits, got {expected[:80]!r}")
     wanted: dict[str, str] = {}
     mended = ""
     if kept is not None and kept.exists():

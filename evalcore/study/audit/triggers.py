@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, Engine, inspect
 
-from evalcore.errors import OverreadError
+from evalcore.errors import refuse
 
 APPEND_ONLY: Mapping[str, tuple[str, ...]] = {
     "analysis": ("version = NEW.version",),
@@ -136,21 +136,15 @@ READ_ONLY_TABLES = frozenset({"alembic_version"})
 
 
 def grant(engine: Engine, role: str) -> None:
-    """Give a role what the program needs of a study's tables, and take all else away. By their owner; again after each migration.
-
-    Raises:
-        OverreadError: The database is SQLite, there is no such role, or it owns the tables itself.
-    """
+    """Give a role what the program needs of a study's tables, and take all else away. By their owner; again after each migration."""
     if engine.dialect.name != "postgresql":
-        msg = "--app-role: expected a study in PostgreSQL, got SQLite, which has no roles"
-        raise OverreadError(msg)
+        refuse("--app-role: expected a study in PostgreSQL, got SQLite, which has no roles")
     with engine.begin() as connection:
         known = connection.exec_driver_sql("SELECT rolsuper FROM pg_roles WHERE rolname = %s", (role,)).scalar()
         owner = connection.exec_driver_sql("SELECT current_user").scalar_one()
         wrong = {None: "there is none of this name", True: "it may do everything"}.get(known, "it owns the tables")
         if known is not False or role == owner:
-            msg = f"--app-role: expected a role of PostgreSQL without rights of its own, got {role[:60]!r}: {wrong}"
-            raise OverreadError(msg)
+            refuse(f"--app-role: expected a role of PostgreSQL without rights of its own, got {role[:60]!r}: {wrong}")
         schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
         quote = connection.dialect.identifier_preparer.quote
         who, where = quote(role), quote(schema)

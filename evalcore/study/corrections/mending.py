@@ -8,7 +8,7 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from evalcore.errors import NotFound, OverreadError
+from evalcore.errors import NotFound, OverreadError, refuse
 from evalcore.stats.wording import counted, listed
 from evalcore.study import lookups, policies
 from evalcore.study.acting import allow
@@ -188,11 +188,10 @@ def _move_back(session: Session, moved: dict[int, int]) -> None:
             if row.name.endswith(suffix := f" (withdrawn {row.id})"):
                 taken += not _moved(session, table, row.id, {column: row.name.removesuffix(suffix)})
     if taken:
-        msg = (
+        refuse(
             f"{counted(taken, 'row')} of it (an example or response) came again with a later import and cannot stand beside itself. "
             "Withdraw that import first. Nothing was changed."
         )
-        raise OverreadError(msg)
 
 
 def _moved(session: Session, table: str, number: int, values: dict[str, Any]) -> bool:
@@ -321,8 +320,7 @@ def withdraw(engine: Engine, import_id: int, *, reason: str, actor: Viewer) -> E
     """Have everything that came with an import leave all screens, numbers and exports; nothing is deleted. OverreadError: it cannot be."""
     reason = reason.strip()
     if not reason or len(reason) > MAX_REASON or not is_storable(reason):
-        msg = f"reason: expected why it is withdrawn, in 1 to {MAX_REASON:,} characters, got {len(reason):,}"
-        raise OverreadError(msg)
+        refuse(f"reason: expected why it is withdrawn, in 1 to {MAX_REASON:,} characters, got {len(reason):,}")
     with writing(engine, patient=True) as session:
         allow(session, actor, policies.check_can_mend)
         row = _row(session, import_id)
@@ -339,8 +337,7 @@ def restore(engine: Engine, import_id: int, *, actor: Viewer) -> Effect:
         allow(session, actor, policies.check_can_mend)
         row = _row(session, import_id)
         if row.withdrawn_at is None:
-            msg = f"import {import_id}: expected one that was withdrawn, got one that is in the study"
-            raise OverreadError(msg)
+            refuse(f"import {import_id}: expected one that was withdrawn, got one that is in the study")
         return _set(session, import_id, None, action=IMPORT_RESTORED, actor=actor.signature, row=row)
 
 
@@ -350,8 +347,7 @@ def _row(session: Session, import_id: int) -> Any:
         raise OverreadError(unfinished.sentence)
     row = session.connection().execute(sa.select(_IMPORT).where(_IMPORT.c.id == import_id)).first()
     if row is None:
-        msg = f"import: expected the number of an import, got {import_id}. `overread imports` lists them"
-        raise NotFound(msg)
+        refuse(f"import: expected the number of an import, got {import_id}. `overread imports` lists them", NotFound)
     return row
 
 
@@ -429,8 +425,7 @@ def _mark(engine: Engine, response_id: int, reason: Broken | None, actor: Viewer
         before = connection.execute(sa.select(_BROKEN.c.reason).where(of_row)).first()
         if there is None or (reason is None and (before is None or before.reason is None)):
             wanted = "a response of the study" if there is None else "a response that is marked as broken"
-            msg = f"response: expected the number of {wanted}, got {response_id}"
-            raise NotFound(msg)
+            refuse(f"response: expected the number of {wanted}, got {response_id}", NotFound)
         if before is not None and before.reason == reason:
             return
         values = {"reason": reason, "marked_by": actor.signature, "at": now()}

@@ -6,7 +6,7 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 from evalcore.stats.wording import counted
 from evalcore.study import policies
 from evalcore.study.acting import allow
@@ -130,8 +130,7 @@ def take_back(engine: Engine, kind: Kind, first_name: str, *, actor: Viewer) -> 
         of_kind = named.loc[named["kind"].eq(kind)].set_index("first_name")["name"]
         if first_name not in of_kind:
             known = ", ".join(of_kind.index) or "none, nothing was renamed"
-            msg = f"{kind.words}: expected a first name that was changed ({known}), got {first_name!r}"
-            raise OverreadError(msg)
+            refuse(f"{kind.words}: expected a first name that was changed ({known}), got {first_name!r}")
         connection, parts = session.connection(), _OTHER.c.was.startswith(f"{first_name}_", autoescape=True)
         by_first_name = (_OTHER.c.kind == kind.value) & (_OTHER.c.was == first_name)
         if kind is Kind.DATASET:
@@ -142,11 +141,10 @@ def take_back(engine: Engine, kind: Kind, first_name: str, *, actor: Viewer) -> 
             of_name = sa.select(rows.c.id).where(rows.c.name == first_name)
             of_name = of_name if kind is Kind.MODEL else of_name.where(rows.c.kind == "judge")
             if kind is Kind.JUDGE and (taken := _replaced(connection, of_name)):
-                msg = (
+                refuse(
                     f"{counted(taken, 'verdict')} of {first_name!r} was replaced since the merge, by what came under the name {of_kind[first_name]!r}. "
                     "Withdraw that import, then undo."
                 )
-                raise OverreadError(msg)
             for number in connection.execute(of_name).scalars().all():
                 _set_apart(connection, rows.name, number)
         detail = {"kind": kind, "was": of_kind[first_name], "name": first_name, MENDED: digest(session)}
@@ -177,24 +175,20 @@ def _replaced(connection: sa.Connection, raters: sa.Select[int]) -> int:
 def _check(session: Session, kind: Kind, was: str, name: str, *, merge: bool) -> None:
     known, connection = names(session, kind), session.connection()
     if was not in known:
-        msg = f"{kind.words}: expected one of {', '.join(known) or 'none, there is none yet'}, got {was!r}"
-        raise OverreadError(msg)
+        refuse(f"{kind.words}: expected one of {', '.join(known) or 'none, there is none yet'}, got {was!r}")
     if was in _FIXED[kind] or name in _FIXED[kind]:
         msg = f"{kind.words}: {', '.join(_FIXED[kind])} has a meaning in Overread, so it keeps its name and nothing else gets it"
         raise OverreadError(msg)
     if not name or len(name) > MAX_NAME or not name.isprintable() or not is_storable(name):
-        msg = f"name: expected 1 to {MAX_NAME} printable characters, got {name[:MAX_NAME]!r}"
-        raise OverreadError(msg)
+        refuse(f"name: expected 1 to {MAX_NAME} printable characters, got {name[:MAX_NAME]!r}")
     if name == was:
-        msg = f"name: expected another name than {was!r}"
-        raise OverreadError(msg)
+        refuse(f"name: expected another name than {was!r}")
     if (name in known) is not merge:
-        msg = (
+        refuse(
             f"No {kind.words} is called {name!r}, so there is nothing to merge with. Give {was!r} that name without merging."
             if merge
             else f"A {kind.words} is called {name!r} already. If both are the same, merge them."
         )
-        raise OverreadError(msg)
     now = connection.execute(sa.select(_OTHER.c.now).where(_OTHER.c.kind == kind.value, _OTHER.c.was == name)).scalar()
     came = connection.exec_driver_sql(_FIRST_NAMES[kind]).scalars()
     if not merge and now not in (None, was) and name in set(came):
@@ -202,11 +196,10 @@ def _check(session: Session, kind: Kind, was: str, name: str, *, merge: bool) ->
         raise OverreadError(msg)
     if merge and (twice := _twice(session, kind, was, name)):
         one, many, alike = _WORDS[kind]
-        msg = (
+        refuse(
             f"{counted(twice, one, many)} of {was!r} cannot be told from {'one' if twice == 1 else 'those'} of {name!r}: {alike}. Overread does not "
             f"choose between them. Withdraw the import of one, then merge."
         )
-        raise OverreadError(msg)
 
 
 def _twice(session: Session, kind: Kind, was: str, name: str) -> int:
