@@ -17,16 +17,16 @@ def in_parts(batch=1, dies_after=None, halved=60.0):
     """Every file takes too long, and every batch of so many rows is a part; the process may die after some part."""
     left = [dies_after]
 
-    def others_turn(_line):
+    def pause(_seconds):
         if left[0] is not None:
             left[0] -= 1
             if left[0] < 0:
                 raise Killed
 
     with (
-        mock.patch.multiple(staging, AT_ONCE_SECONDS=-1.0, PART_SECONDS=0.0, BATCH_SECONDS=halved),
+        mock.patch.multiple(staging, AT_ONCE_SECONDS=-1.0, PART_SECONDS=0.0, BATCH_SECONDS=halved, PAUSE_SECONDS=0.0),
         mock.patch.object(GradedRows, "batch", batch),
         mock.patch.object(TableRows, "batch", batch),
-        mock.patch.object(staging, "give_way", others_turn),
+        mock.patch.object(staging.time, "sleep", pause),
     ):
         yield

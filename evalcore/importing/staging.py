@@ -29,7 +29,7 @@ from evalcore.stats.wording import counted
 from evalcore.study import lookups, schema, store
 from evalcore.study.acting import allow
 from evalcore.study.corrections import mending
-from evalcore.study.db import Engine, Session, connect, keep, line, reading, unkept, writing
+from evalcore.study.db import Engine, Session, connect, keep, reading, unkept, writing
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Viewer
 from evalcore.study.tables import UnfinishedImport, now
@@ -41,7 +41,7 @@ AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transacti
 AT_ONCE_BYTES = 30_000_000  # with a larger one that is not tried
 PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
 BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
-PAUSE_SECONDS = 0.11  # longer than SQLite lets whoever waits sleep (0.1 s): between two parts, where somebody waits, everybody gets their turn
+PAUSE_SECONDS = 0.11  # longer than SQLite lets whoever waits sleep (0.1 s): everybody gets their turn between two parts
 CHECK = ".check"  # behind the name of the kept file: the copy of the study in which it is checked
 
 
@@ -423,19 +423,11 @@ def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
     return report
 
 
-def give_way(line: Path) -> None:
-    """Let others have their turn where somebody waits for it, as `line` tells, but for Windows."""
-    with held(line, make=True) as nobody_waits:
-        pass
-    if not nobody_waits or sys.platform == "win32":
-        time.sleep(PAUSE_SECONDS)
-
-
 class Parts:
     """Ends a transaction when others have waited long enough, with an event that names its rows, and lets them have their turn."""
 
-    def __init__(self, session: Session, begun: UnfinishedImport, line: Path) -> None:
-        self._session, self._begun, self._line = session, begun, line
+    def __init__(self, session: Session, begun: UnfinishedImport) -> None:
+        self._session, self._begun = session, begun
         self._since: float | None = None
         self._rows_seconds, self._n_batches = PART_SECONDS / 2, 0
         self.n_done = begun.n_done
@@ -468,7 +460,7 @@ class Parts:
         keep(self._session)
         self._rows_seconds = PART_SECONDS * seconds / (time.monotonic() - self._since)  # the rest is its event's
         self._since = None
-        give_way(self._line)
+        time.sleep(PAUSE_SECONDS)
 
 
 def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> UnfinishedImport:
@@ -484,15 +476,6 @@ def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished
     return begun
 
 
-@contextmanager
-def _line_to_wait_in(engine: Engine) -> Iterator[None]:
-    line(engine).touch(mode=0o600)
-    try:
-        yield
-    finally:
-        line(engine).unlink(missing_ok=True)
-
-
 def _written(
     engine: Engine, work: Work, begun: UnfinishedImport, progress: Progress, unread: Mapping[str, int] | None = None
 ) -> ImportReport:
@@ -500,10 +483,10 @@ def _written(
     report, stopped = work.report(), None
     report.unread.update(unread or {})  # as the check found it
     rows = work.rows(progress, report)
-    with _line_to_wait_in(engine), writing(engine, patient=True, with_broken=True) as session:
+    with writing(engine, patient=True, with_broken=True) as session:
         work.begin(session, begun.actor)
         keep(session)
-        parts = Parts(session, begun, line(engine))
+        parts = Parts(session, begun)
         try:
             work.join(session, rows, report, parts=parts, written=ImportReport(**json.loads(begun.report)))
         except ImportFailed as failed:

@@ -9,7 +9,6 @@ import logging
 import os
 import re
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session",
-    "before_each_commit", "connect", "fault_of", "hold_writers", "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "line", "migrate",
+    "before_each_commit", "connect", "fault_of", "hold_writers", "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate",
     "open_study", "reading", "reading_apart", "reading_together", "together", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
@@ -170,34 +169,8 @@ def _begin_sqlite(connection: Connection) -> None:
     if connection.info.get(_WAIT) != seconds:
         connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
         connection.info[_WAIT] = seconds
-    if options.get("immediate", False):
-        with _in_line(connection.engine):
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-    else:
-        connection.exec_driver_sql("BEGIN")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("immediate", False) else "BEGIN")
     showing.begin(connection)
-
-
-def line(engine: Engine) -> Path:
-    """A file that is beside a study of SQLite while a large file is written in it: who waits to write holds a lock on it, and the import gives way."""
-    study = Path(engine.url.database or "")
-    return study.with_name(f".{study.name}.line")
-
-
-@contextmanager
-def _in_line(engine: Engine) -> Iterator[None]:
-    number = None
-    if sys.platform != "win32":
-        import fcntl  # noqa: PLC0415 - not everywhere
-
-        with suppress(OSError):  # there is none, or on a disk without locks
-            number = os.open(line(engine), os.O_RDONLY)
-            fcntl.flock(number, fcntl.LOCK_SH)
-    try:
-        yield
-    finally:
-        if number is not None:
-            os.close(number)
 
 
 def fault_of(error: Exception) -> str | None:

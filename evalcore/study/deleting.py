@@ -29,7 +29,6 @@ BESIDE = (
     "{0}.before-migration-*",
     ".{0}.importing",
     ".{0}.import-*",
-    ".{0}.line",
     ".{0}.*.unfinished*",
 )
 """What lies beside the file of a study, by its name: SQLite's own, copies from before a migration, and what an import or a backup was at."""

@@ -69,13 +69,13 @@ def told(waited: list[float]) -> str:
 def waits(study: Path, goes_on: Callable[[], bool]) -> list[float]:
     """Seconds until each writing transaction had begun."""
     waited = []
-    engine = connect(str(study)).execution_options(immediate=True)
-    while goes_on():
-        start = time.perf_counter()
-        with engine.begin():
+    with closing(sqlite3.connect(study, isolation_level=None, timeout=60)) as connection:
+        while goes_on():
+            start = time.perf_counter()
+            connection.execute("BEGIN IMMEDIATE")
             waited.append(time.perf_counter() - start)
-        time.sleep(GAP_SECONDS)
-    engine.dispose()
+            connection.execute("ROLLBACK")
+            time.sleep(GAP_SECONDS)
     return waited
 
 

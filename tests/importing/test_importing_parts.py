@@ -2,12 +2,10 @@
 
 import json
 import shutil
-import sys
 import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from threading import Event, Thread
 from unittest import mock
 
 import pytest
@@ -17,8 +15,7 @@ from sqlalchemy import event
 from evalcore.errors import ImportFailed, OverreadError
 from evalcore.export import tables as export_tables
 from evalcore.importing import staging
-from evalcore.importing.responses import GradedRows
-from evalcore.study import db, frames, lookups
+from evalcore.study import frames, lookups
 from evalcore.study.audit.chain import verify
 from evalcore.study.db import connect, reading, writing
 from evalcore.study.schema import FILE_IMPORTED, PART_IMPORTED, Administrator
@@ -155,57 +152,19 @@ def test_no_transaction_lasts_longer_than_one_batch_where_that_is_the_limit(engi
     """Between two parts others write: each of their acts comes between two events of the import."""
     n = 0
 
-    def other(_line):
+    def other(_seconds):
         nonlocal n
         n += 1
         with writing(other_engine) as session:
             set_guideline(session, f"# Version {n}", actor="Ana")
 
     other_engine = connect(str(engine.url.database), wait_seconds=0.1)
-    with in_parts(2), mock.patch.object(staging, "give_way", other):
+    with in_parts(2), mock.patch.object(staging.time, "sleep", other):
         bring(engine, large)
     other_engine.dispose()
     last = actions(engine)[-7:]
     assert last == [PART_IMPORTED, "guideline changed"] * 3 + [FILE_IMPORTED]
     holds(engine)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there nobody can tell who waits")
-def test_who_waits_to_write_has_the_next_turn_and_where_nobody_waits_there_is_no_pause(engine, large):
-    waiting, pauses = [], []
-    add, line = GradedRows.add, db.line(engine)
-    other_engine = connect(str(engine.url.database))
-
-    def write():
-        with writing(other_engine) as session:
-            set_guideline(session, "# Written meanwhile", actor="Ana")
-
-    def in_the_first_part_somebody_comes(writer, rows):
-        add(writer, rows)
-        if not writer._bulk.only_checks and not waiting:
-            waiting.append(Thread(target=write))
-            waiting[0].start()
-            while not is_held(line):
-                Event().wait(0.005)
-
-    def is_held(path):
-        with staging.held(path) as is_free:
-            return not is_free
-
-    def pause(seconds):
-        pauses.append(seconds)
-        waiting[0].join(30)
-
-    with (
-        mock.patch.multiple(staging, AT_ONCE_BYTES=0, PART_SECONDS=0.0),
-        mock.patch.multiple(GradedRows, batch=2, add=in_the_first_part_somebody_comes),
-        mock.patch.object(staging.time, "sleep", pause),
-    ):
-        bring(engine, large)
-    other_engine.dispose()
-    assert pauses == [staging.PAUSE_SECONDS]
-    assert actions(engine)[-5:] == [PART_IMPORTED, "guideline changed", PART_IMPORTED, PART_IMPORTED, FILE_IMPORTED]
-    assert not line.exists()
 
 
 def test_the_copy_of_the_study_takes_no_lock_of_the_study(engine, large):

@@ -1,7 +1,6 @@
 """Whoever is killed while settling or importing leaves nothing half written, and the trail holds."""
 
 import os
-import time
 from itertools import product
 from pathlib import Path
 from unittest import mock
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.slow
 FEW = 2
 N_JUDGES = 100
 KILLS = [FEW, N_KILLS]
-SMALL_PARTS = {"AT_ONCE_SECONDS": -1.0, "PART_SECONDS": 0.0, "give_way": lambda _line: time.sleep(0.02)}
+SMALL_PARTS = {"AT_ONCE_SECONDS": -1.0, "PART_SECONDS": 0.0, "PAUSE_SECONDS": 0.02}
 engines = {}
 
 

@@ -69,8 +69,7 @@ class Opened:
             elif isinstance(given, dict):
                 if given.keys() != columns:
                     columns, others = given.keys(), unread.columns_unread(self._known, given)
-                if others:
-                    unread.note(left, ((column, given[column] != "") for column in others))
+                unread.note(left, ((column, given[column] != "") for column in others))
             elif not is_fault:
                 is_log = self.kind is Kind.LOG
                 unread.note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
