@@ -3,10 +3,10 @@
 import csv
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ Progress = Callable[[int], None]
 Given = Iterator[tuple[int, Any]]  # each row's number with its bytes or cells, or with a RowFault
 Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what it holds, or with what is wrong with it
 LONGEST_KEY = 64
+TOLD_BYTES = 1 << 16  # of lines, between two words of how far it is
 LOOKED_INTO = 1 << 26  # bytes of a document in which what stands before its rows is looked at too
 TOO_LONG = "expected lines of at most {:,} bytes, got a longer one"
 _OF_CELLS = (Kind.TABLE, Kind.PARQUET, Kind.SHEET)
@@ -48,7 +49,7 @@ class Opened:
 
     def rows(self, options: Options, progress: Progress, left: unread.Counts | None) -> Rows:
         """The rows; progress is told the bytes read, and `left`, if it is wanted, the fields of what could be read that the format does not read."""
-        read: Callable[..., Iterator[Any]] | None = self.format.read
+        read: Callable[..., Iterable[Any]] | None = self.format.read
         if self.kind is Kind.LOG:
             read = partial(inspect_logs.read, known=self.log.known)
         elif self.kind in _OF_CELLS or read is None:
@@ -69,7 +70,8 @@ class Opened:
             elif isinstance(given, dict):
                 if given.keys() != columns:
                     columns, others = given.keys(), unread.columns_unread(self._known, given)
-                unread.note(left, ((column, given[column] != "") for column in others))
+                if others:
+                    unread.note(left, ((column, given[column] != "") for column in others))
             elif not is_fault:
                 is_log = self.kind is Kind.LOG
                 unread.note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
@@ -224,19 +226,21 @@ class Opened:
     def _json_lines(self, progress: Progress) -> Given:
         known, as_cells = self.format.column_names - self.format.json_columns, self.format.read is None
         known = known if self.names is None else frozenset()
-        for number, line in self._lines(progress):
-            if isinstance(line, RowFault):
-                yield number, line
-            elif stripped := line.strip():
-                try:
+        lines, number = self._lines(progress), 0
+        while True:
+            number += 1
+            try:
+                if (line := next(lines, None)) is None:
+                    return
+                if stripped := line.strip():
                     yield number, cells_of(stripped, known) if as_cells else stripped
-                except RowFault as fault:
-                    yield number, fault
+            except RowFault as fault:
+                yield number, fault
 
     def _csv(self, progress: Progress) -> Given:
         csv.field_size_limit(settings().max_line_bytes)
         between = "," if self.names is None else _between(self.path, self.name)
-        reader = csv.reader(self._texts(progress), strict=True, delimiter=between)
+        reader = csv.reader(map(bytes.decode, self._lines(progress)), strict=True, delimiter=between)
         columns: list[str] = []
         while True:
             number = reader.line_num + 1
@@ -245,8 +249,8 @@ class Opened:
             except csv.Error as error:
                 yield number, RowFault(f"not readable as CSV: {error}")
                 return
-            except RowFault as fault:
-                yield reader.line_num + 1, fault
+            except (RowFault, UnicodeDecodeError) as fault:
+                yield reader.line_num + 1, fault if isinstance(fault, RowFault) else RowFault(not_utf8(fault))
                 return
             if cells is None:
                 return
@@ -261,29 +265,24 @@ class Opened:
                 given = map(unguarded, cells) if self.format.is_guarded else cells
                 yield number, dict(zip(columns, given, strict=True))
 
-    def _texts(self, progress: Progress) -> Iterator[str]:
-        for _, line in self._lines(progress):
-            if isinstance(line, RowFault):
-                raise line
-            try:
-                yield line.decode()
-            except UnicodeDecodeError as error:
-                raise RowFault(not_utf8(error)) from error
-
-    def _lines(self, progress: Progress) -> Iterator[tuple[int, bytes | RowFault]]:
-        longest, done, number = settings().max_line_bytes, 0, 0
+    def _lines(self, progress: Progress) -> Iterator[bytes]:
+        """The lines as they stand; a RowFault ends them."""
+        longest, done, told = settings().max_line_bytes, 0, 0
         with opened(self.path, self.name) as stream:
-            while line := stream.readline(longest + 1):
-                number += 1
+            for number in count(1):
+                line = stream.readline(longest + 1)
                 done += len(line)
+                if done - told > TOLD_BYTES or not line:
+                    progress(done)
+                    told = done
+                if not line:
+                    return
                 if len(line) > longest:
-                    yield number, RowFault(TOO_LONG.format(longest))
-                    return
+                    raise RowFault(TOO_LONG.format(longest))
                 if number > MAX_ROWS:
-                    yield number, RowFault(f"expected at most {MAX_ROWS:,} lines, got more")
-                    return
-                yield number, line.removeprefix(BOM) if number == 1 else line
-                progress(done)
+                    msg = f"expected at most {MAX_ROWS:,} lines, got more"
+                    raise RowFault(msg)
+                yield line.removeprefix(BOM) if number == 1 else line
 
 
 def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames | None = None) -> Opened:

@@ -35,7 +35,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[MatrixRo
         if (count := whole(cells, letter)) is None:
             refuse(letter, "a whole number", "nothing")
         counts.append(count)
-    yield MatrixRow(number, model(cells, options), asked(cells), gold, tuple(counts))
+    yield MatrixRow(number, model(cells, options.model), asked(cells), gold, tuple(counts))
 
 
 class Matrices(RowWriter):

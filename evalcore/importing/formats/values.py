@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from evalcore.errors import RowFault
-from evalcore.importing.context import MAX_SHOWN, Cells, Options, shown
+from evalcore.importing.context import MAX_SHOWN, Cells, shown
 from evalcore.study import schema
 from evalcore.triage.data import LETTERS
 from evalcore.triage.label_maps import level_named
@@ -231,9 +231,9 @@ def needed(cells: Cells, column: str, expected: str) -> str:
     return name(cells, column) or refuse(column, expected, "nothing")
 
 
-def model(cells: Cells, options: Options) -> str:
+def model(cells: Cells, of_file: str | None) -> str:
     """Who answered: as the row says, else as was said of the file."""
-    return name(cells, "model") or options.model or needed(cells, "model", "who answered, here or as Model")
+    return name(cells, "model") or of_file or needed(cells, "model", "who answered, here or as Model")
 
 
 def level(
