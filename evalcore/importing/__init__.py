@@ -11,10 +11,8 @@ from evalcore.importing import staging, turns
 from evalcore.importing.context import ImportReport, Kind, Options
 from evalcore.importing.files.opening import Opened, recognise
 from evalcore.importing.mapping import OwnNames
-from evalcore.study import snapshot
 from evalcore.study.db import Engine, reading_apart
 from evalcore.study.schema import PROFESSIONAL, ConfidenceMeaning, Viewer
-from evalcore.triage.acts import read_levels
 
 __all__ = ["ImportReport", "Options", "import_file", "told_by_name"]
 
@@ -96,8 +94,12 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
         except staging.TooLong:
             report = staging.in_parts(engine, work, actor, progress, checking=told)
     if report.texts_new and not dry_run:
+        from evalcore.triage.acts import read_levels  # noqa: PLC0415 - with pandas, which most imports do without
+
         report.levels_read.extend(read_levels(engine, actor=actor).sentences())  # an act of its own, with its own event
     if not dry_run:
+        from evalcore.study import snapshot  # noqa: PLC0415 - with pyarrow, once all rows are written
+
         snapshot.extend(engine)
     return report
 

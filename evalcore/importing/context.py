@@ -81,7 +81,7 @@ class FileFormat:
     one_of: tuple[frozenset[str], ...] = ()  # sets, of each of which every file has one
     read: Callable[[Any, int, Options], Iterator[Any]] | None = None
     read_cells: Callable[[Cells, int, Options], Iterable[Any]] | None = None
-    writer: "type[RowWriter] | None" = None
+    writer: "Callable[[ImportContext], RowWriter] | None" = None
     row: type[msgspec.Struct] | None = (
         None  # with the fields that are read of a row, where `columns` are not all of them
     )

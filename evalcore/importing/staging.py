@@ -33,9 +33,6 @@ from evalcore.study.db import Engine, Session, connect, importing_file, keep, re
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Viewer
 from evalcore.study.tables import UnfinishedImport, now
-from evalcore.triage import setting_queries
-from evalcore.triage.acts import read_levels
-from evalcore.triage.store import set_confidence_meaning
 
 AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
 AT_ONCE_BYTES = 30_000_000  # with a larger one that is not tried
@@ -146,6 +143,11 @@ class Work:
 
     def set_meanings(self, session: Session, report: ImportReport, actor: str) -> None:
         """Keep what the confidences mean, as far as it is known."""
+        if not report.confident_judges:
+            return
+        from evalcore.triage import setting_queries  # noqa: PLC0415 - with pandas, which most imports do without
+        from evalcore.triage.store import set_confidence_meaning  # noqa: PLC0415 - likewise
+
         known = setting_queries.confidence_meanings(session)
         for judge in report.confident_judges:
             meaning = self.meaning
@@ -300,6 +302,8 @@ def finish(engine: Engine) -> ImportReport | None:
         work = Work(file, Options(**asked["options"]), meaning, found.source_hash, asked["content_hash"], reads_of)
         report = _written(engine, work, found, lambda _done: None)
     if report.texts_new:
+        from evalcore.triage.acts import read_levels  # noqa: PLC0415 - with pandas, which most imports do without
+
         read_levels(engine, actor=Administrator(name=found.actor))
     return report
 

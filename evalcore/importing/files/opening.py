@@ -14,8 +14,19 @@ import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import MAX_SHOWN, FileFormat, Kind, Options, shown
-from evalcore.importing.files import parquet, sheets, unread
-from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, ZIP_MAGIC, check_document, opened, whole_document
+from evalcore.importing.files import unread
+from evalcore.importing.files.streams import (
+    BLOCK,
+    BOM,
+    MAX_ROWS,
+    OLD_EXCEL,
+    PARQUET_MAGIC,
+    ZIP_MAGIC,
+    check_document,
+    is_workbook,
+    opened,
+    whole_document,
+)
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
 from evalcore.importing.formats.values import cells_of, check_entries, decode, not_utf8, refuse
 from evalcore.importing.mapping import OwnNames
@@ -181,6 +192,8 @@ class Opened:
             yield 0, RowFault(f"expected at least one, got no sample; the log's status is {self.log.known.status!r}")
 
     def _parquet(self, left: unread.Counts, progress: Progress) -> Given:
+        from evalcore.importing.files import parquet  # noqa: PLC0415 - with pyarrow, which other files do without
+
         known, longest = frozenset(self._known), settings().max_line_bytes
         with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
             for column in unread.columns_unread(self._known, table.file.schema_arrow.names):
@@ -219,6 +232,8 @@ class Opened:
             progress(len(document) * number // len(raws))
 
     def _sheet(self, progress: Progress) -> Given:
+        from evalcore.importing.files import sheets  # noqa: PLC0415 - with openpyxl, which other files do without
+
         sheet = self.names.rows if self.names is not None else ""
         with opened(self.path, self.name) as stream:
             yield from sheets.rows(stream, self.name, sheet, longest=settings().max_line_bytes, progress=progress)
@@ -295,12 +310,12 @@ def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames
     wanted, longest = FORMATS.get(format_name or ""), settings().max_line_bytes
     with opened(path, name) as stream:
         head = stream.read(inspect_logs.HEAD)
-    if head.startswith(parquet.MAGIC):
+    if head.startswith(PARQUET_MAGIC):
         return Opened(path, name, _parquet_format(path, name, wanted), Kind.PARQUET)
     is_log = is_zip = head.startswith(ZIP_MAGIC)
     if is_zip:
         with opened(path, name) as stream:
-            if sheets.is_workbook(stream):
+            if is_workbook(stream):
                 by_names = "which is read by a mapping of its columns: made on the Study page, or --mapping"
                 raise ImportFailed(
                     [f"{name}: expected {wanted.name if wanted else 'a format'}, got a workbook (XLSX), {by_names}"]
@@ -333,12 +348,12 @@ def _with_own_names(path: Path, name: str, names: OwnNames) -> Opened:
         head = stream.read(BLOCK)
     if head.startswith(ZIP_MAGIC):
         with opened(path, name) as stream:
-            if not sheets.is_workbook(stream):
+            if not is_workbook(stream):
                 raise ImportFailed([f"{name}: expected {_ANY_ROWS}, got a zip that is no workbook"])
-    for magic, found in ((parquet.MAGIC, Kind.PARQUET), (ZIP_MAGIC, Kind.SHEET)):
+    for magic, found in ((PARQUET_MAGIC, Kind.PARQUET), (ZIP_MAGIC, Kind.SHEET)):
         if head.startswith(magic):
             return Opened(path, name, FORMATS[names.format], found, names)
-    if head.startswith(sheets.OLD_EXCEL):
+    if head.startswith(OLD_EXCEL):
         raise ImportFailed(
             [f"{name}: expected {_ANY_ROWS}, got a workbook of an old Excel (.xls): save it as .xlsx or CSV"]
         )
@@ -381,6 +396,8 @@ def _between(path: Path, name: str) -> str:
 
 
 def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFormat:
+    from evalcore.importing.files import parquet  # noqa: PLC0415 - with pyarrow, which other files do without
+
     with opened(path, name) as stream, parquet.table(stream, name) as table:
         columns = set(table.file.schema_arrow.names)
     found = wanted or next((one for one in _AS_PARQUET.values() if one.recognises(columns)), None)

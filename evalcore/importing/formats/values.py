@@ -13,13 +13,12 @@ import orjson
 from evalcore.errors import RowFault
 from evalcore.importing.context import MAX_SHOWN, Cells, shown
 from evalcore.study import schema
-from evalcore.triage.data import LETTERS
-from evalcore.triage.label_maps import level_named
 
 T = TypeVar("T")
 Word = TypeVar("Word", bound=StrEnum)
 
 MAX_ENTRIES = 1_000_000
+LETTERS = (schema.Acuity.A, schema.Acuity.B, schema.Acuity.C, schema.Acuity.D)
 ROLES = ("system", "developer", "user", "assistant")
 LEVEL_WORDS = "A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY)"
 VOTE_WORDS = f"{LEVEL_WORDS}, A|B, B|C, C|D, Remove"
@@ -240,6 +239,8 @@ def level(
     cells: Cells, column: str, *, allowed: Iterable[schema.Acuity] = LETTERS, expected: str = LEVEL_WORDS
 ) -> schema.Acuity | None:
     """A level from A to D."""
+    from evalcore.triage.label_maps import level_named  # noqa: PLC0415 - with pandas, which other files do without
+
     text = cells.get(column, "").strip()
     if not text:
         return None
