@@ -91,6 +91,7 @@ class FileFormat:
     is_parquet: bool = False
     is_guarded: bool = False  # Overread writes it too, as CSV with guarded cells
     is_triage: bool = False
+    is_own: bool = False  # of anybody's own data, which is no benchmark
     has_confidences: bool = False
     model_in_name: bool = False
     part: str | None = None  # of the data set, that every file of the format is of

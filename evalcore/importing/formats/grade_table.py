@@ -51,6 +51,7 @@ FORMAT = FileFormat(
     keys=frozenset({"answer", "criterion", "grade"}),
     one_of=(frozenset({"question", "example_id"}),),
     read_cells=read_cells,
+    is_own=True,
     writer=own.TableRows,
     is_parquet=True,
     json_columns=frozenset({"question"}),
