@@ -103,7 +103,6 @@ def _mapping(engine: "Engine", name: str) -> Any:
 def _import_one(engine: "Engine", path: Path, told: dict[str, Any], *, quiet: bool) -> dict[str, object]:
     from evalcore.importing import Options, import_file, missing_options
     from evalcore.study.acting import prepare_search
-    from evalcore.triage import case_flow
 
     if sys.stdin.isatty() and not quiet:
         options = Options(model=told.get("model"), judge=told.get("judge"))
@@ -131,6 +130,8 @@ def _import_one(engine: "Engine", path: Path, told: dict[str, Any], *, quiet: bo
             console.say("    Say --confidence-means met or --confidence-means right.")
         if report.flow:
             import pandas as pd
+
+            from evalcore.triage import case_flow
 
             flow = pd.DataFrame(report.flow)
             labels = case_flow.mapping(flow)

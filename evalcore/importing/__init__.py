@@ -4,20 +4,24 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
-from evalcore.errors import ImportFailed
+from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing import staging, turns
 from evalcore.importing.context import ImportReport, Kind, Options
+from evalcore.importing.examples import as_stored
 from evalcore.importing.files.opening import Opened, recognise
 from evalcore.importing.mapping import OwnNames
-from evalcore.study import snapshot
-from evalcore.study.db import Engine, reading_apart
+from evalcore.study.db import Engine, reading, reading_apart
+from evalcore.study.lookups import examples_by
 from evalcore.study.schema import PROFESSIONAL, ConfidenceMeaning, Viewer
-from evalcore.triage.acts import read_levels
 
 __all__ = ["ImportReport", "Options", "import_file", "told_by_name"]
 
+OWN = "own"
+"""The data set of a file of one's own that names none and speaks of no example of the study."""
+_LOOKED_INTO = 20  # rows of it
 _SUBSETS = ("oss_eval", "hard", "consensus", PROFESSIONAL)
 _RESULT_NAME = re.compile(
     r"^(?P<dataset>[A-Za-z0-9-]+?)(?:_(?P<subset>hard|consensus|professional))?_(?P<model>.+?)_\d{8}_\d{6}(?:_(?P<suffix>.+))?$"
@@ -78,6 +82,9 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     """
     file = recognise(path, name=name or path.name, format_name=format_name, names=names)
     options = _options(file, dataset=dataset, model=model, judge=judge)
+    if file.format.is_own and not dataset and told_by_name(file.name).model is None:
+        own = _dataset_of(engine, file, options)
+        options = replace(options, dataset=own, subset=None if own == OWN else options.subset)
     expected = ""
     if confidence_means is not None and not file.format.has_confidences:
         expected = f"nothing, as {file.format.name} brings no confidences"
@@ -96,10 +103,27 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
         except staging.TooLong:
             report = staging.in_parts(engine, work, actor, progress, checking=told)
     if report.texts_new and not dry_run:
+        from evalcore.triage.acts import read_levels  # noqa: PLC0415 - with pandas, which most imports do without
+
         report.levels_read.extend(read_levels(engine, actor=actor).sentences())  # an act of its own, with its own event
     if not dry_run:
+        from evalcore.study import snapshot  # noqa: PLC0415 - with pyarrow, once all rows are written
+
         snapshot.extend(engine)
     return report
+
+
+def _dataset_of(engine: Engine, file: Opened, options: Options) -> str:
+    """The data set whose examples the first rows of a file of one's own speak of; of new ones HealthBench where they bear its tags, else OWN."""
+    first = islice(file.rows(options, lambda _done: None, None), _LOOKED_INTO)
+    rows = [row for _, found in first if not isinstance(found, RowFault) for row in found]
+    names = {row.prompt_id for row in rows if row.prompt_id}
+    asked = {as_stored(row.messages) for row in rows if row.messages and not row.prompt_id}
+    with reading(engine) as session:
+        known = [*examples_by(session, "prompt_id", names), *examples_by(session, "messages", asked)]
+    if found := [example["dataset"] for example in known if not example["is_case"]]:
+        return str(found[0])
+    return options.dataset if any(tag.startswith("theme:") for row in rows for tag in row.tags) else OWN
 
 
 def _options(file: Opened, *, dataset: str | None, model: str | None, judge: str | None) -> Options:

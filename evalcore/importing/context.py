@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
@@ -80,8 +80,8 @@ class FileFormat:
     keys: frozenset[str]  # columns, or keys of an object, that every file has
     one_of: tuple[frozenset[str], ...] = ()  # sets, of each of which every file has one
     read: Callable[[Any, int, Options], Iterator[Any]] | None = None
-    read_cells: Callable[[Cells, int, Options], Iterator[Any]] | None = None
-    writer: "type[RowWriter] | None" = None
+    read_cells: Callable[[Cells, int, Options], Iterable[Any]] | None = None
+    writer: "Callable[[ImportContext], RowWriter] | None" = None
     row: type[msgspec.Struct] | None = (
         None  # with the fields that are read of a row, where `columns` are not all of them
     )
@@ -91,6 +91,7 @@ class FileFormat:
     is_parquet: bool = False
     is_guarded: bool = False  # Overread writes it too, as CSV with guarded cells
     is_triage: bool = False
+    is_own: bool = False  # of anybody's own data, which is no benchmark
     has_confidences: bool = False
     model_in_name: bool = False
     part: str | None = None  # of the data set, that every file of the format is of
@@ -450,7 +451,14 @@ class ImportContext:
         return self._models
 
     def verdict(
-        self, given: GivenVerdict, *, example: int, response: int | None, criterion: int | None, before: int | None
+        self,
+        given: GivenVerdict,
+        *,
+        example: int,
+        response: int | None,
+        criterion: int | None,
+        rater: int,
+        before: int | None,
     ) -> Verdict:
         """A given verdict as it is stored, counted; `before` is the number of the one that it supersedes."""
         self.report.verdicts_new += before is None
@@ -459,7 +467,7 @@ class ImportContext:
             example_id=example,
             response_id=response,
             criterion_id=criterion,
-            rater_id=self.rater(given.rater_kind, given.rater),
+            rater_id=rater,
             stage=given.stage,  # type: ignore[arg-type] # its format has filled it in
             label=given.label,
             confidence=given.confidence,

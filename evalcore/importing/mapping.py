@@ -15,7 +15,6 @@ from evalcore.errors import OverreadError, RowFault
 from evalcore.importing.context import Cells, FileFormat, shown
 from evalcore.importing.formats import given_responses, grade_table, own, verdicts
 from evalcore.importing.formats.values import cell, refuse
-from evalcore.triage.settings import from_yaml
 
 MAPPED = {one.name: one for one in (given_responses.FORMAT, grade_table.FORMAT, verdicts.VERDICT_TABLE)}
 GRADE, LABEL, EACH = "grade", "label", "each"
@@ -278,6 +277,8 @@ def said_constant(path: str) -> str | None:
 
 def parse(text: str, name: str) -> OwnNames:
     """A mapping from YAML. Raises OverreadError, with file and key."""
+    from evalcore.triage.settings import from_yaml  # noqa: PLC0415 - with pandas, which most imports do without
+
     found = from_yaml(text, name, OwnNames)
     if found.format not in MAPPED:
         _refuse(name, "format", f"one of {', '.join(MAPPED)}", found.format)

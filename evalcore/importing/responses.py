@@ -351,6 +351,7 @@ class GradedRows(RowWriter):
         alone: list[tuple[int, list[str]]] = []
         earlier = self._earlier(joined, fresh)
         new: dict[Key, Verdict] = {}
+        checked = 0
         for row in joined:
             example_id = row.example.number or 0
             response_id = row.response.number or 0 if row.response is not None else 0
@@ -370,13 +371,20 @@ class GradedRows(RowWriter):
                 if row.record.is_row_of_table and (pending is not None or (before and before[2] == self._source_hash)):
                     self._faults.add(GRADED_TWICE, row.record.line)
                     continue
-                self._context.check_rater(rater_id, 0, has_own=key[:3] in self._own)
+                if rater_id != checked or self._own:
+                    self._context.check_rater(rater_id, 0, has_own=key[:3] in self._own)
+                    checked = rater_id
                 if pending is not None:  # the file itself revises it: the first has to have its number
                     self._bulk.verdicts(list(new.values()))
                     new, earlier = {}, self._earlier(joined, ())
                     before = earlier[key]
                 new[key] = self._context.verdict(
-                    given, example=example_id, response=response_id, criterion=key[1], before=before and before[0]
+                    given,
+                    example=example_id,
+                    response=response_id,
+                    criterion=key[1],
+                    rater=rater_id,
+                    before=before and before[0],
                 )
                 if given.explanation and response_id in fresh:
                     fresh[response_id].append(given.explanation)

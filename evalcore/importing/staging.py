@@ -29,19 +29,17 @@ from evalcore.stats.wording import counted
 from evalcore.study import lookups, schema, store
 from evalcore.study.acting import allow
 from evalcore.study.corrections import mending
-from evalcore.study.db import Engine, Session, connect, keep, reading, unkept, writing
+from evalcore.study.db import Engine, Session, connect, importing_file, keep, reading, unkept, writing
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Viewer
 from evalcore.study.tables import UnfinishedImport, now
-from evalcore.triage import setting_queries
-from evalcore.triage.acts import read_levels
-from evalcore.triage.store import set_confidence_meaning
 
 AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
 AT_ONCE_BYTES = 30_000_000  # with a larger one that is not tried
 PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
 BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
-PAUSE_SECONDS = 0.11  # longer than SQLite lets whoever waits sleep (0.1 s): everybody gets their turn between two parts
+PAUSE_SECONDS = 0.11  # longer than SQLite lets whoever waits sleep (0.1 s): they get their turn between two parts
+PAUSES_SECONDS = 5.0  # for so long after somebody else has come to write
 CHECK = ".check"  # behind the name of the kept file: the copy of the study in which it is checked
 
 
@@ -145,6 +143,11 @@ class Work:
 
     def set_meanings(self, session: Session, report: ImportReport, actor: str) -> None:
         """Keep what the confidences mean, as far as it is known."""
+        if not report.confident_judges:
+            return
+        from evalcore.triage import setting_queries  # noqa: PLC0415 - with pandas, which most imports do without
+        from evalcore.triage.store import set_confidence_meaning  # noqa: PLC0415 - likewise
+
         known = setting_queries.confidence_meanings(session)
         for judge in report.confident_judges:
             meaning = self.meaning
@@ -209,7 +212,7 @@ def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> Im
 def few_collections() -> Iterator[None]:
     """Python looks for cycles after every 700 new objects; rows make none, and to look takes a tenth of an import's time."""
     before = gc.get_threshold()
-    gc.set_threshold(50_000, *before[1:])
+    gc.set_threshold(1_000_000, *before[1:])
     try:
         yield
     finally:
@@ -299,6 +302,8 @@ def finish(engine: Engine) -> ImportReport | None:
         work = Work(file, Options(**asked["options"]), meaning, found.source_hash, asked["content_hash"], reads_of)
         report = _written(engine, work, found, lambda _done: None)
     if report.texts_new:
+        from evalcore.triage.acts import read_levels  # noqa: PLC0415 - with pandas, which most imports do without
+
         read_levels(engine, actor=Administrator(name=found.actor))
     return report
 
@@ -406,6 +411,7 @@ def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
         copy.touch(mode=0o600)
         with closing(sqlite3.connect(engine.url.database or "")) as source, closing(sqlite3.connect(copy)) as target:
             source.backup(target)
+            target.execute("DROP TRIGGER IF EXISTS verdict_no_replace")  # its indexes forbid the same
         scratch = connect(str(copy))
         unkept(scratch)
         try:
@@ -424,10 +430,11 @@ def _checked(engine: Engine, work: Work, progress: Progress) -> ImportReport:
 
 
 class Parts:
-    """Ends a transaction when others have waited long enough, with an event that names its rows, and lets them have their turn."""
+    """Ends a transaction when others have waited long enough, with an event that names its rows, and lets those who wait have their turn."""
 
-    def __init__(self, session: Session, begun: UnfinishedImport) -> None:
-        self._session, self._begun = session, begun
+    def __init__(self, session: Session, begun: UnfinishedImport, touched: Path) -> None:
+        self._session, self._begun, self._touched = session, begun, touched
+        self._others: tuple[int, float] | None = None  # the last of them: what their touch left, and when it was seen
         self._since: float | None = None
         self._rows_seconds, self._n_batches = PART_SECONDS / 2, 0
         self.n_done = begun.n_done
@@ -460,7 +467,18 @@ class Parts:
         keep(self._session)
         self._rows_seconds = PART_SECONDS * seconds / (time.monotonic() - self._since)  # the rest is its event's
         self._since = None
-        time.sleep(PAUSE_SECONDS)
+        if self._is_awaited():
+            time.sleep(PAUSE_SECONDS)
+
+    def _is_awaited(self) -> bool:
+        """Whether somebody else has come to write a moment ago; also where that cannot be known."""
+        try:
+            touched = self._touched.stat().st_mtime_ns
+        except OSError:
+            return True
+        if self._others is None or self._others[0] != touched:
+            self._others = touched, time.monotonic()
+        return time.monotonic() - self._others[1] < PAUSES_SECONDS
 
 
 def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> UnfinishedImport:
@@ -486,7 +504,7 @@ def _written(
     with writing(engine, patient=True, with_broken=True) as session:
         work.begin(session, begun.actor)
         keep(session)
-        parts = Parts(session, begun)
+        parts = Parts(session, begun, importing_file(engine))
         try:
             work.join(session, rows, report, parts=parts, written=ImportReport(**json.loads(begun.report)))
         except ImportFailed as failed:

@@ -10,7 +10,7 @@ from evalcore.errors import DatabaseFault, Frozen, ImportFailed
 from evalcore.importing import staging
 from evalcore.importing.files.opening import Progress
 from evalcore.study import lookups, store
-from evalcore.study.db import Engine, import_lock, reading, writing
+from evalcore.study.db import Engine, import_lock, importing_file, reading, writing
 from evalcore.study.schema import Viewer
 from evalcore.study.tables import ImportUnderWay
 
@@ -59,7 +59,7 @@ def _lock(engine: Engine) -> Iterator[bool]:
         with import_lock(engine) as is_ours:
             yield is_ours
     elif staging.can_stage(engine) and os.access(study.parent, os.W_OK):
-        path = study.with_name(f".{study.name}.importing")
+        path = importing_file(engine)
         with staging.held(path, make=True) as is_ours:
             try:
                 yield is_ours

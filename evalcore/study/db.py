@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session",
-    "before_each_commit", "connect", "fault_of", "hold_writers", "import_lock", "is_known", "is_up_to_date", "is_usable", "keep", "migrate",
-    "open_study", "reading", "reading_apart", "reading_together", "together", "trail_file", "unkept", "writing",
+    "before_each_commit", "connect", "fault_of", "hold_writers", "import_lock", "importing_file", "is_known", "is_up_to_date", "is_usable", "keep",
+    "migrate", "open_study", "reading", "reading_apart", "reading_together", "together", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -210,11 +210,11 @@ def before_each_commit(engine: Engine, act: Callable[[], None]) -> None:
 
 
 def unkept(engine: Engine) -> None:
-    """Do not wait for the disk: nothing of this SQLite file, a copy that is removed, has to survive anything."""
+    """Do not wait for the disk, nor look for what is meant: nothing of this SQLite file, a copy that is removed, has to survive anything."""
 
     def never_wait(connection: sqlite3.Connection, _record: object) -> None:
-        connection.execute("PRAGMA journal_mode = OFF")
-        connection.execute("PRAGMA synchronous = OFF")
+        for pragma in ("journal_mode = OFF", "synchronous = OFF", "foreign_keys = OFF"):
+            connection.execute(f"PRAGMA {pragma}")
 
     event.listen(engine, "connect", never_wait)
 
@@ -305,6 +305,12 @@ def together(engine: Engine) -> Engine:
     return engine
 
 
+def importing_file(engine: Engine) -> Path:
+    """Beside a study on SQLite, what is there while somebody imports; who writes touches it, so that the import lets them have their turn."""
+    study = Path(engine.url.database or "")
+    return study.with_name(f".{study.name}.importing")
+
+
 @contextmanager
 def writing(
     engine: Engine, *, patient: bool = False, though_frozen: bool = False, with_broken: bool = False
@@ -316,6 +322,9 @@ def writing(
     """
     if (reads := _together.get()) is not None:
         reads.end()
+    if engine.dialect.name == "sqlite" and engine.url.database:
+        with suppress(OSError):  # nobody imports
+            os.utime(importing_file(engine), ns=(time.time_ns(),) * 2)
     ended = False
     shows = showing.WITHDRAWN if with_broken else showing.HIDDEN
     bound = engine.execution_options(immediate=True, **{_PATIENT: patient, showing.SHOWS: shows})

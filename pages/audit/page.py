@@ -8,6 +8,7 @@ import streamlit as st
 from evalcore.stats.wording import counted
 from evalcore.study.audit import chain
 from evalcore.study.policies import check_can_see_audit, own_act
+from pages.audit import details
 from pages.shared import common, html
 
 PAGE_ROWS = 50
@@ -56,7 +57,7 @@ else:
         "Person": trail["actor"],
         "Act": trail["action"],
         "On": withheld if hidden else trail["subject"],
-        "Details": withheld if hidden else trail["detail"],
+        "Details": withheld if hidden else [details.words(detail) for detail in trail["detail"]],
         **({} if hidden else {"Event": trail["event"], "Hash": trail["hash"].str[:12]}),
     }
     config = {

@@ -58,7 +58,7 @@ def _importing(viewer: Viewer) -> None:
         return
     number, unsaid = uploads[0].file_id, "if the file does not say"
     by_name = told_by_name(uploads[0].name)
-    evaluation, answered = by_name.evaluation, by_name.model or ""
+    evaluation, answered = by_name.evaluation if by_name.model else "", by_name.model or ""
     if len(uploads) > 1:  # what is filled in counts for all of them
         number, unsaid, evaluation, answered = "several", "as each file or its name says", "", ""
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,7 +1,7 @@
 """How long others wait while a large file is imported: `python tests/benchmarks/import_beside.py [--rows 200000]`.
 
 A study with 57,000 verdicts on a file of SQLite; a process of its own imports a table of verdicts by further judges. Beside it somebody
-begins a writing transaction every 50 ms, as a press does, and ends it at once. The floor, in the same run: the same on the same
+begins a writing transaction every 50 ms (`--gap`), as a press does, and ends it at once. The floor, in the same run: the same on the same
 study while nobody imports. The target is that nobody waits longer than a second, at a million rows too.
 """
 
@@ -21,11 +21,11 @@ sys.path.insert(0, str(ROOT))
 
 from evalcore.importing import import_file  # noqa: E402
 from evalcore.study import frames  # noqa: E402
-from evalcore.study.db import connect, open_study, reading  # noqa: E402 - found beside this file, installed or not
+from evalcore.study.db import connect, open_study, reading, writing  # noqa: E402 - found beside this file, installed or not
 from evalcore.study.schema import PART_IMPORTED, Administrator, RaterKind  # noqa: E402
 from tests.benchmarks.import_speed import ACTOR, JUDGE, MODEL, N_VERDICTS, write_results  # noqa: E402
 
-TARGET_SECONDS, GAP_SECONDS, FLOOR_SECONDS = 1.0, 0.05, 10.0
+TARGET_SECONDS, FLOOR_SECONDS = 1.0, 10.0
 HEAD = "dataset,example_id,criterion_position,model,sample_index,evaluation,rater,rater_kind,stage,label,explanation\n"
 WORDS = "The response names when to see a doctor and what to watch for, but gives no dose; the criterion asks for both."
 
@@ -34,19 +34,25 @@ def main() -> None:
     """Measure and print."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--rows", type=int, default=200_000, help="of the file that is imported")
+    asked.add_argument(
+        "--gap",
+        type=float,
+        default=0.05,
+        help="seconds between two acts; with 10 the import makes no pauses between them",
+    )
     given = asked.parse_args()
     with TemporaryDirectory() as folder:
         study, table = Path(folder) / "study.db", Path(folder) / "verdicts.csv"
         fill(study)
         write_table(study, table, given.rows)
         start = time.perf_counter()
-        floor = waits(study, lambda: time.perf_counter() - start < FLOOR_SECONDS)
+        floor = waits(study, lambda: time.perf_counter() - start < FLOOR_SECONDS, given.gap)
         context = multiprocessing.get_context("spawn")
         peak = context.Value("d", 0.0)
         importer = context.Process(target=bring, args=(study, table, peak))
         start = time.perf_counter()
         importer.start()
-        beside = waits(study, importer.is_alive)
+        beside = waits(study, importer.is_alive, given.gap)
         seconds = time.perf_counter() - start
         importer.join()
         with closing(sqlite3.connect(study)) as connection:
@@ -66,16 +72,16 @@ def told(waited: list[float]) -> str:
     return f"{len(waited):,} acts waited {middle:.3f} / {high:.3f} s (p50 / p99), at the longest {of_time[-1]:.2f} s"
 
 
-def waits(study: Path, goes_on: Callable[[], bool]) -> list[float]:
+def waits(study: Path, goes_on: Callable[[], bool], gap: float) -> list[float]:
     """Seconds until each writing transaction had begun."""
     waited = []
-    with closing(sqlite3.connect(study, isolation_level=None, timeout=60)) as connection:
-        while goes_on():
-            start = time.perf_counter()
-            connection.execute("BEGIN IMMEDIATE")
+    engine = connect(str(study))
+    while goes_on():
+        start = time.perf_counter()
+        with writing(engine, patient=True):
             waited.append(time.perf_counter() - start)
-            connection.execute("ROLLBACK")
-            time.sleep(GAP_SECONDS)
+        time.sleep(gap)
+    engine.dispose()
     return waited
 
 

@@ -25,4 +25,16 @@ def test_the_benchmark_prints_a_ratio_and_a_peak():
         ran.stdout,
         re.M,
     )
-    assert re.search(r"^peak memory of importing it: \d+ MB \(target: under 300\)$", ran.stdout, re.M)
+    assert re.search(
+        r"^peak memory of importing it: \d+ MB \(target: under 250\), with the search \d+ MB$", ran.stdout, re.M
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [[], ["--by-model"]])
+def test_the_benchmark_of_a_long_table_prints_seconds_and_a_peak(order):
+    ran = subprocess.run(
+        [sys.executable, BENCHMARK, "--long-table", "400", *order], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert re.match(r"long table of 400 rows, .* 0\.0 GB: \d+\.\d s, \d+\.\d s of the processor, \d+ MB", ran.stdout)

@@ -9,7 +9,7 @@ import pytest
 
 from evalcore.errors import ImportFailed
 from evalcore.importing import import_file
-from evalcore.importing.formats.acuity_cases import Cases
+from evalcore.importing.formats.acuity_panels import Cases
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Administrator
 from evalcore.study.store import index_texts

@@ -6,13 +6,12 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from evalcore import importing
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import Options
 from evalcore.importing.formats.acuity_predictions import Predictions, read_cells
 from evalcore.study.db import reading
 from evalcore.study.schema import Administrator, ConfidenceMeaning
-from evalcore.triage import queries as triage_queries, setting_queries
+from evalcore.triage import acts, queries as triage_queries, setting_queries
 from evalcore.triage.data import NO_LEVEL
 from tests.acuity_files import case, json_lines, levels, matrix, prediction, table
 from tests.invented import bring, dump, entry, judged, results, rows, study, write
@@ -249,7 +248,7 @@ class _Read:
 @pytest.mark.parametrize(("came", "n_calls"), [(prediction(), 1), (prediction(text=""), 0)])
 def test_texts_that_come_are_read_at_once_and_the_report_says_so(engine, tmp_path, monkeypatch, came, n_calls):
     calls = []
-    monkeypatch.setattr(importing, "read_levels", lambda study, *, actor: calls.append((study, actor)) or _Read())
+    monkeypatch.setattr(acts, "read_levels", lambda study, *, actor: calls.append((study, actor)) or _Read())
     path = write(tmp_path / "p.csv", table(came))
     assert bring(engine, path, dry_run=True).levels_read == []
     assert calls == []

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from evalcore.errors import ImportFailed
-from evalcore.importing.formats.acuity_cases import Votes
+from evalcore.importing.formats.acuity_panels import Votes
 from tests.acuity_files import case, cases, table, votes
 from tests.invented import bring, dump, study, write
 

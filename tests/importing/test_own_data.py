@@ -124,7 +124,7 @@ def test_responses_wait_for_grades_that_come_with_either_format(tmp_path, databa
             "How the responses ended, by the file: stop 1, length 1",
             "The responses were made from 2026-11-18 to 2026-11-20, by the file",
         ]
-        assert kept(engine) == [("wren", "healthbench", 0, ANSWER), ("wren", "healthbench", 1, OTHER)]
+        assert kept(engine) == [("wren", "own", 0, ANSWER), ("wren", "own", 1, OTHER)]
         ended = rows(engine, "SELECT text, finish_reason, made_on FROM response ORDER BY sample_index")
         assert ended == [(ANSWER, "stop", "2026-11-20"), (OTHER, "length", "2026-11-18")]
         report = bring(engine, write(tmp_path / "graded", [line()]))
@@ -456,3 +456,36 @@ def test_points_are_a_whole_number_within_the_bounds_and_never_0(text):
     else:
         with pytest.raises(RowFault, match=r"^points: expected a whole number"):
             own.points(text, "points")
+
+
+def test_a_file_of_ones_own_is_of_no_benchmark_that_it_does_not_name(tmp_path, database_url):
+    table = "question,answer,model,criterion,grade,judge\nDo I need a doctor?,Yes.,wren,Says when,yes,Magpie\n"
+    more = table.replace("wren", "finch") + "And tomorrow?,No.,finch,Says when,no,Magpie\n"
+    tagged = {
+        "conversation": "A cough.",
+        "response": "Rest.",
+        "model": "wren",
+        "criteria": [{"text": "Rest", "met": True}],
+    }
+    with study(database_url) as engine:
+        bring(engine, write(tmp_path / "my_hard_cases.csv", table.encode()))
+        first = ("wren", "own", 0, "Yes.")
+        assert kept(engine) == [first]
+        assert bring(engine, write(tmp_path / "my_hard_cases.csv", table.encode())).already_imported
+        named = write(tmp_path / "other.csv", table.replace("wren", "crow").encode())
+        bring(engine, named, dataset="clinic")
+        bring(engine, write(tmp_path / "more.csv", more.encode()))
+        line = lines(tagged | {"judge": "Magpie", "example_tags": ["theme:hedging"]})
+        bring(engine, write(tmp_path / "tagged.jsonl", line))
+        assert kept(engine) == [
+            first, ("crow", "clinic", 0, "Yes."), ("finch", "own", 0, "Yes."), ("finch", "own", 0, "No."), ("wren", "healthbench", 0, "Rest."),
+        ]  # fmt: skip
+
+
+def test_a_file_of_ones_own_goes_on_with_the_data_set_that_its_conversations_are_of(tmp_path, database_url):
+    table = "question,answer,model,criterion,grade,judge\nDo I need a doctor?,Yes.,wren,Says when,yes,Magpie\n"
+    with study(database_url) as engine:
+        bring(engine, write(tmp_path / "a.csv", table.encode()), dataset="healthbench")
+        assert bring(engine, write(tmp_path / "a.csv", table.encode())).already_imported
+        bring(engine, write(tmp_path / "b.csv", table.replace("wren", "finch").encode()))
+        assert {row[:2] for row in kept(engine)} == {("wren", "healthbench"), ("finch", "healthbench")}

@@ -6,11 +6,12 @@ from contextlib import nullcontext
 import pytest
 
 from evalcore.errors import ImportFailed, NotAllowed
-from evalcore.importing import import_file, turns
+from evalcore.importing import import_file, staging, turns
+from evalcore.importing.files import opening
 from evalcore.study import lookups, store
-from evalcore.study.db import connect, reading, writing
+from evalcore.study.db import connect, importing_file, reading, writing
 from evalcore.study.schema import Administrator
-from evalcore.study.tables import ImportUnderWay, now
+from evalcore.study.tables import ImportUnderWay, UnfinishedImport, now
 from tests import invented as made, world
 from tests.invented import example, write
 from tests.page_steps import words
@@ -62,6 +63,7 @@ def test_who_comes_second_is_told_who_is_at_it_and_how_far_and_may_come_after(sm
 def test_everybody_sees_how_far_an_import_is(small, file, monkeypatch):
     """On SQLite a large file, while it is checked in a copy: after that the parts are told."""
     monkeypatch.setattr(turns, "TOLD_SECONDS", -1.0)
+    monkeypatch.setattr(opening, "TOLD_BYTES", 0)
     seen = []
     is_large = in_parts() if small.engine.dialect.name == "sqlite" else nullcontext()
     with is_large:
@@ -117,3 +119,26 @@ def test_the_page_shows_who_may_import_what_is_under_way_and_takes_a_large_uploa
     app.button(key="import").click().run()
     assert "20 rows, imported" in words(app)
     small.engine.dispose()
+
+
+def test_an_import_pauses_only_for_a_while_after_somebody_else_has_come_to_write(small):
+    engine = small.engine
+    if engine.dialect.name != "sqlite":
+        pytest.skip("a large file is written in parts on SQLite alone")
+    with writing(engine):
+        pass  # nobody imports, so nothing is left behind
+    touched = importing_file(engine)
+    assert not touched.exists()
+    touched.touch()
+    with writing(engine, patient=True) as session:
+        parts = staging.Parts(
+            session, UnfinishedImport(name="a", actor="b", source_hash="", asked="", report="", n_rows=1), touched
+        )
+        assert parts._is_awaited(), "who waited before the first part"
+        parts._others = parts._others[0], -100.0
+        assert not parts._is_awaited(), "nobody came"
+    with writing(engine):
+        pass
+    assert parts._is_awaited()
+    touched.unlink()
+    assert parts._is_awaited(), "not known"

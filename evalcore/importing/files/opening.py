@@ -3,10 +3,10 @@
 import csv
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,19 @@ import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import MAX_SHOWN, FileFormat, Kind, Options, shown
-from evalcore.importing.files import parquet, sheets, unread
-from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, ZIP_MAGIC, check_document, opened, whole_document
+from evalcore.importing.files import unread
+from evalcore.importing.files.streams import (
+    BLOCK,
+    BOM,
+    MAX_ROWS,
+    OLD_EXCEL,
+    PARQUET_MAGIC,
+    ZIP_MAGIC,
+    check_document,
+    is_workbook,
+    opened,
+    whole_document,
+)
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
 from evalcore.importing.formats.values import cells_of, check_entries, decode, not_utf8, refuse
 from evalcore.importing.mapping import OwnNames
@@ -26,6 +37,7 @@ Progress = Callable[[int], None]
 Given = Iterator[tuple[int, Any]]  # each row's number with its bytes or cells, or with a RowFault
 Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what it holds, or with what is wrong with it
 LONGEST_KEY = 64
+TOLD_BYTES = 1 << 16  # of lines, between two words of how far it is
 LOOKED_INTO = 1 << 26  # bytes of a document in which what stands before its rows is looked at too
 TOO_LONG = "expected lines of at most {:,} bytes, got a longer one"
 _OF_CELLS = (Kind.TABLE, Kind.PARQUET, Kind.SHEET)
@@ -48,7 +60,7 @@ class Opened:
 
     def rows(self, options: Options, progress: Progress, left: unread.Counts | None) -> Rows:
         """The rows; progress is told the bytes read, and `left`, if it is wanted, the fields of what could be read that the format does not read."""
-        read: Callable[..., Iterator[Any]] | None = self.format.read
+        read: Callable[..., Iterable[Any]] | None = self.format.read
         if self.kind is Kind.LOG:
             read = partial(inspect_logs.read, known=self.log.known)
         elif self.kind in _OF_CELLS or read is None:
@@ -69,7 +81,8 @@ class Opened:
             elif isinstance(given, dict):
                 if given.keys() != columns:
                     columns, others = given.keys(), unread.columns_unread(self._known, given)
-                unread.note(left, ((column, given[column] != "") for column in others))
+                if others:
+                    unread.note(left, ((column, given[column] != "") for column in others))
             elif not is_fault:
                 is_log = self.kind is Kind.LOG
                 unread.note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
@@ -179,6 +192,8 @@ class Opened:
             yield 0, RowFault(f"expected at least one, got no sample; the log's status is {self.log.known.status!r}")
 
     def _parquet(self, left: unread.Counts, progress: Progress) -> Given:
+        from evalcore.importing.files import parquet  # noqa: PLC0415 - with pyarrow, which other files do without
+
         known, longest = frozenset(self._known), settings().max_line_bytes
         with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
             for column in unread.columns_unread(self._known, table.file.schema_arrow.names):
@@ -217,6 +232,8 @@ class Opened:
             progress(len(document) * number // len(raws))
 
     def _sheet(self, progress: Progress) -> Given:
+        from evalcore.importing.files import sheets  # noqa: PLC0415 - with openpyxl, which other files do without
+
         sheet = self.names.rows if self.names is not None else ""
         with opened(self.path, self.name) as stream:
             yield from sheets.rows(stream, self.name, sheet, longest=settings().max_line_bytes, progress=progress)
@@ -224,19 +241,21 @@ class Opened:
     def _json_lines(self, progress: Progress) -> Given:
         known, as_cells = self.format.column_names - self.format.json_columns, self.format.read is None
         known = known if self.names is None else frozenset()
-        for number, line in self._lines(progress):
-            if isinstance(line, RowFault):
-                yield number, line
-            elif stripped := line.strip():
-                try:
+        lines, number = self._lines(progress), 0
+        while True:
+            number += 1
+            try:
+                if (line := next(lines, None)) is None:
+                    return
+                if stripped := line.strip():
                     yield number, cells_of(stripped, known) if as_cells else stripped
-                except RowFault as fault:
-                    yield number, fault
+            except RowFault as fault:
+                yield number, fault
 
     def _csv(self, progress: Progress) -> Given:
         csv.field_size_limit(settings().max_line_bytes)
         between = "," if self.names is None else _between(self.path, self.name)
-        reader = csv.reader(self._texts(progress), strict=True, delimiter=between)
+        reader = csv.reader(map(bytes.decode, self._lines(progress)), strict=True, delimiter=between)
         columns: list[str] = []
         while True:
             number = reader.line_num + 1
@@ -245,8 +264,8 @@ class Opened:
             except csv.Error as error:
                 yield number, RowFault(f"not readable as CSV: {error}")
                 return
-            except RowFault as fault:
-                yield reader.line_num + 1, fault
+            except (RowFault, UnicodeDecodeError) as fault:
+                yield reader.line_num + 1, fault if isinstance(fault, RowFault) else RowFault(not_utf8(fault))
                 return
             if cells is None:
                 return
@@ -261,29 +280,24 @@ class Opened:
                 given = map(unguarded, cells) if self.format.is_guarded else cells
                 yield number, dict(zip(columns, given, strict=True))
 
-    def _texts(self, progress: Progress) -> Iterator[str]:
-        for _, line in self._lines(progress):
-            if isinstance(line, RowFault):
-                raise line
-            try:
-                yield line.decode()
-            except UnicodeDecodeError as error:
-                raise RowFault(not_utf8(error)) from error
-
-    def _lines(self, progress: Progress) -> Iterator[tuple[int, bytes | RowFault]]:
-        longest, done, number = settings().max_line_bytes, 0, 0
+    def _lines(self, progress: Progress) -> Iterator[bytes]:
+        """The lines as they stand; a RowFault ends them."""
+        longest, done, told = settings().max_line_bytes, 0, 0
         with opened(self.path, self.name) as stream:
-            while line := stream.readline(longest + 1):
-                number += 1
+            for number in count(1):
+                line = stream.readline(longest + 1)
                 done += len(line)
+                if done - told > TOLD_BYTES or not line:
+                    progress(done)
+                    told = done
+                if not line:
+                    return
                 if len(line) > longest:
-                    yield number, RowFault(TOO_LONG.format(longest))
-                    return
+                    raise RowFault(TOO_LONG.format(longest))
                 if number > MAX_ROWS:
-                    yield number, RowFault(f"expected at most {MAX_ROWS:,} lines, got more")
-                    return
-                yield number, line.removeprefix(BOM) if number == 1 else line
-                progress(done)
+                    msg = f"expected at most {MAX_ROWS:,} lines, got more"
+                    raise RowFault(msg)
+                yield line.removeprefix(BOM) if number == 1 else line
 
 
 def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames | None = None) -> Opened:
@@ -296,12 +310,12 @@ def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames
     wanted, longest = FORMATS.get(format_name or ""), settings().max_line_bytes
     with opened(path, name) as stream:
         head = stream.read(inspect_logs.HEAD)
-    if head.startswith(parquet.MAGIC):
+    if head.startswith(PARQUET_MAGIC):
         return Opened(path, name, _parquet_format(path, name, wanted), Kind.PARQUET)
     is_log = is_zip = head.startswith(ZIP_MAGIC)
     if is_zip:
         with opened(path, name) as stream:
-            if sheets.is_workbook(stream):
+            if is_workbook(stream):
                 by_names = "which is read by a mapping of its columns: made on the Study page, or --mapping"
                 raise ImportFailed(
                     [f"{name}: expected {wanted.name if wanted else 'a format'}, got a workbook (XLSX), {by_names}"]
@@ -334,12 +348,12 @@ def _with_own_names(path: Path, name: str, names: OwnNames) -> Opened:
         head = stream.read(BLOCK)
     if head.startswith(ZIP_MAGIC):
         with opened(path, name) as stream:
-            if not sheets.is_workbook(stream):
+            if not is_workbook(stream):
                 raise ImportFailed([f"{name}: expected {_ANY_ROWS}, got a zip that is no workbook"])
-    for magic, found in ((parquet.MAGIC, Kind.PARQUET), (ZIP_MAGIC, Kind.SHEET)):
+    for magic, found in ((PARQUET_MAGIC, Kind.PARQUET), (ZIP_MAGIC, Kind.SHEET)):
         if head.startswith(magic):
             return Opened(path, name, FORMATS[names.format], found, names)
-    if head.startswith(sheets.OLD_EXCEL):
+    if head.startswith(OLD_EXCEL):
         raise ImportFailed(
             [f"{name}: expected {_ANY_ROWS}, got a workbook of an old Excel (.xls): save it as .xlsx or CSV"]
         )
@@ -382,6 +396,8 @@ def _between(path: Path, name: str) -> str:
 
 
 def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFormat:
+    from evalcore.importing.files import parquet  # noqa: PLC0415 - with pyarrow, which other files do without
+
     with opened(path, name) as stream, parquet.table(stream, name) as table:
         columns = set(table.file.schema_arrow.names)
     found = wanted or next((one for one in _AS_PARQUET.values() if one.recognises(columns)), None)

@@ -16,7 +16,6 @@ from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.files.streams import MAX_ROWS, bound_of, unpacks_to_more
 from evalcore.importing.formats.values import cell, is_vote
 
-MAGIC = b"PAR1"
 _ROWS = 1_000
 _TOGETHER = 1 << 26  # bytes of cells that are held at once, as texts
 # the last two: a time that Python's calendar does not have

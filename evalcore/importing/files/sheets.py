@@ -1,15 +1,12 @@
 """A workbook of Excel as rows of text cells, as a CSV file gives them: read, never calculated, and measured before it is unpacked."""
 
-import io
 import re
-import shutil
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time
 from itertools import repeat
-from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 from xml.etree.ElementTree import ParseError
 
@@ -21,32 +18,22 @@ from openpyxl.workbook import Workbook
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import shown
-from evalcore.importing.files.streams import BLOCK, MAX_ROWS, bound_of, unpacks_to_more
+from evalcore.importing.files.streams import MAX_ROWS, seekable, unpacks_to_more
 from evalcore.importing.formats.values import cell
 
-OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 MAX_COLUMNS = 1_000
 MAX_SHARED = 1 << 28  # bytes of the texts that cells share, unpacked: they are held in memory whole
 _FORMULA = re.compile(rb"<(\w+:)?f[ >/]")
-_SHARED, _BOOK = "xl/sharedStrings.xml", "xl/workbook.xml"
+_SHARED = "xl/sharedStrings.xml"
 _UNREADABLE = (
     KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, EOFError, OSError, NotImplementedError, RuntimeError, SyntaxError,
     ParseError, zipfile.BadZipFile, InvalidFileException,
 )  # fmt: skip
 
 
-def is_workbook(stream: BinaryIO) -> bool:
-    """Whether a zip is a workbook."""
-    try:
-        with _seekable(stream) as (whole, _):
-            return _BOOK in zipfile.ZipFile(whole).namelist()
-    except _UNREADABLE:
-        return False
-
-
 def sheet_names(stream: BinaryIO, name: str) -> list[str]:
     """The sheets of a workbook, in their order."""
-    with _seekable(stream) as (whole, bound), _book(whole, name, bound) as book:
+    with seekable(stream) as (whole, bound), _book(whole, name, bound) as book:
         return [sheet.title for sheet in book.worksheets]
 
 
@@ -55,7 +42,7 @@ def rows(
 ) -> Iterator[tuple[int, dict[str, str] | RowFault]]:
     """Each row's number in the sheet (the first where "" is said) with its cells by the names in the first row; or with what is wrong with it."""
     with (
-        _seekable(stream) as (whole, bound),
+        seekable(stream) as (whole, bound),
         _book(whole, name, bound) as book,
         _book(whole, name, bound, is_calculated=False) as written,
     ):
@@ -137,17 +124,6 @@ def _text(one: ReadOnlyCell) -> str:
     if isinstance(value, datetime):
         value = value.date() if value.time() == time() else value
     return value.isoformat() if isinstance(value, date | time) else cell("", value, ())
-
-
-@contextmanager
-def _seekable(stream: BinaryIO) -> Iterator[tuple[BinaryIO, int]]:
-    """The stream, one that was packed once more in a file of its own; and the bytes that it may unpack to."""
-    if isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO):
-        yield stream, bound_of(stream, stream.seek(0, io.SEEK_END))
-        return
-    with TemporaryFile() as whole:
-        shutil.copyfileobj(stream, whole, BLOCK)
-        yield whole, bound_of(stream, 0)
 
 
 @contextmanager

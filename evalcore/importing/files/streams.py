@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, BinaryIO, NoReturn
-
-import pyarrow as pa
+from typing import IO, Any, BinaryIO, NoReturn
 
 from evalcore.errors import ImportFailed
 from evalcore.importing.context import shown
@@ -24,14 +22,15 @@ MAX_RATIO = 100  # unpacked bytes for each byte of the file; gzip makes a fourth
 FREE = 50_000_000  # so many bytes may come of any file, however small
 MAX_DOCUMENT = 1 << 30  # bytes of one JSON document: it is held in memory whole
 MAX_ROWS = 10_000_000  # rows or lines of one file, empty ones too
-ZIP_MAGIC = b"PK"
+ZIP_MAGIC, PARQUET_MAGIC, OLD_EXCEL = b"PK", b"PAR1", b"\xd0\xcf\x11\xe0"
+WORKBOOK = "xl/workbook.xml"  # the member that makes a zip a workbook
 MAX_MEMBERS = 1_000_000
 MAX_MEMBER = 1 << 29  # bytes of one member, unpacked
 _ZSTANDARD = (20, 93)
 _LOCAL_HEADER, _LOCAL_MAGIC = struct.Struct("<4s22xHH"), b"PK\x03\x04"
 _ENCRYPTED = 0x1
 _DAMAGED = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, OverflowError, NotImplementedError, RuntimeError, pa.ArrowException,
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, OverflowError, NotImplementedError, RuntimeError,
 )  # fmt: skip
 
 
@@ -155,8 +154,13 @@ class Members:
             raise EOFError(msg)
         if not packed:
             return b""
-        with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as frames:
-            data = _bounded(frames, bound)
+        import pyarrow as pa  # noqa: PLC0415 - which most files do without
+
+        try:
+            with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as frames:
+                data = _bounded(frames, bound)
+        except pa.ArrowException as error:
+            raise zipfile.BadZipFile(_words(error)) from error
         if len(data) <= bound and zlib.crc32(data) != info.CRC:
             msg = "its content is not what its checksum says"
             raise zipfile.BadZipFile(msg)
@@ -167,17 +171,33 @@ class Members:
 
 
 @contextmanager
-def members_of(stream: BinaryIO, name: str) -> Iterator[Members]:
-    """The members of a stream. Their list stands at its end: a stream that was packed once more is unpacked into a file of its own first."""
+def seekable(stream: BinaryIO) -> Iterator[tuple[BinaryIO, int]]:
+    """The stream, one that was packed once more in a file of its own; and the bytes that it may unpack to."""
     if isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO):
-        yield Members(stream, name, bound_of(stream, stream.seek(0, io.SEEK_END)))
+        yield stream, bound_of(stream, stream.seek(0, io.SEEK_END))
         return
     with TemporaryFile() as whole:
         shutil.copyfileobj(stream, whole, BLOCK)
-        yield Members(whole, name, bound_of(stream, 0))
+        yield whole, bound_of(stream, 0)
 
 
-def _bounded(stream: "IO[bytes] | pa.NativeFile", bound: int) -> bytes:
+def is_workbook(stream: BinaryIO) -> bool:
+    """Whether a zip is a workbook."""
+    try:
+        with seekable(stream) as (whole, _):
+            return WORKBOOK in zipfile.ZipFile(whole).namelist()
+    except (*_DAMAGED, KeyError, TypeError, IndexError, AttributeError, SyntaxError):
+        return False
+
+
+@contextmanager
+def members_of(stream: BinaryIO, name: str) -> Iterator[Members]:
+    """The members of a stream; their list stands at its end."""
+    with seekable(stream) as (whole, bound):
+        yield Members(whole, name, bound)
+
+
+def _bounded(stream: Any, bound: int) -> bytes:
     data = bytearray()
     while len(data) <= bound and (block := stream.read(BLOCK)):
         data += block

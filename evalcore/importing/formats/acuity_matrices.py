@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from evalcore.importing.context import Cells, FileFormat, ImportContext, Options, RowWriter
-from evalcore.importing.formats.values import LEVEL_WORDS, asked, level, model, refuse, whole
+from evalcore.importing.formats.values import LETTERS, LEVEL_WORDS, asked, level, model, refuse, whole
 from evalcore.study import lookups
 from evalcore.study.schema import Acuity, Format
 from evalcore.study.store import bring
-from evalcore.triage.data import LETTERS
 
 STORED_COLUMNS = tuple(letter.lower() for letter in LETTERS)
 
@@ -35,7 +34,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[MatrixRo
         if (count := whole(cells, letter)) is None:
             refuse(letter, "a whole number", "nothing")
         counts.append(count)
-    yield MatrixRow(number, model(cells, options), asked(cells), gold, tuple(counts))
+    yield MatrixRow(number, model(cells, options.model), asked(cells), gold, tuple(counts))
 
 
 class Matrices(RowWriter):

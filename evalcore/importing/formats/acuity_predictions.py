@@ -51,7 +51,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Predicti
     yield Prediction(
         number,
         values.needed(cells, "case_id", "the case's name"),
-        values.model(cells, options),
+        values.model(cells, options.model),
         values.asked(cells),
         values.sample_index(cells),
         text or "",

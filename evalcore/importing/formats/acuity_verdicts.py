@@ -69,7 +69,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[GivenLev
         line=number,
         dataset=values.name(cells, "dataset") or schema.CASES,
         example_id=values.needed(cells, "example_id", "the case's name"),
-        model=None if of_case else values.model(cells, options),
+        model=None if of_case else values.model(cells, options.model),
         evaluation=None if of_case else values.needed(cells, "evaluation", expected),
         sample_index=None if of_case else values.sample_index(cells),
         rater=values.needed(cells, "rater", "the name of a physician or judge"),
@@ -124,7 +124,8 @@ class AcuityVerdicts(RowWriter):
                 if row.confidence is not None and row.rater_kind is schema.RaterKind.JUDGE:
                     self._report.confident(row.rater)
                 number = None if before is None else before["id"]
-                new.append(self._context.verdict(row, example=item[0], response=item[1], criterion=None, before=number))
+                of_item: Any = {"example": item[0], "response": item[1], "criterion": None, "rater": key[1]}
+                new.append(self._context.verdict(row, **of_item, before=number))
         if not self._faults.count:
             self._bulk.verdicts(new)
             self._bulk.await_index([(given.example_id, [given.explanation]) for given in new if given.explanation])

@@ -73,6 +73,7 @@ FORMAT = FileFormat(
     keys=frozenset({"text"}),
     one_of=(frozenset({"example_id", "conversation"}),),
     read_cells=read_cells,
+    is_own=True,
     writer=Responses,
     is_parquet=True,
     json_columns=frozenset({"conversation", "sent"}),

@@ -1,7 +1,5 @@
 """The long table of a judge's grades, one row a criterion, CSV, JSON Lines or Parquet: rows of one response may stand anywhere in it."""
 
-from collections.abc import Iterator
-
 from evalcore.importing.context import Cells, CriterionRef, FileFormat, Graded, Options, judged
 from evalcore.importing.formats import own, values
 from evalcore.importing.formats.values import refuse
@@ -10,19 +8,19 @@ from evalcore.study.schema import Criterion
 _GRADED = ("criterion", "grade", "points")
 
 
-def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Graded]:
+def read_cells(cells: Cells, number: int, options: Options) -> tuple[Graded]:
     """One criterion of one response, with its grade where there is one."""
     asked = own.conversation(cells.get("question"), "question")
     which = own.response_of(cells, options)
     own.check_example(str(which["prompt_id"]), asked, "question")
-    is_graded = any(map(str.strip, map(cells.get, _GRADED, ("", "", ""))))
+    is_graded = any(cells.get(column, "").strip() for column in _GRADED)
     text = own.needed(cells, "criterion", "the criterion's text") if is_graded else ""
     met = own.grade(cells.get("grade", ""), "grade")
     judge = values.name(cells, "judge") or options.judge
     if met is not None and judge is None:
         refuse("judge", "the judge's name here or as Judge", "nothing")
     verdict = None if met is None else judged(judge or "", values.words(cells, "reason"), is_met=met)
-    yield Graded(
+    row = Graded(
         line=number,
         messages=asked,
         rubric=(Criterion(text, own.points(cells.get("points", ""), "points")),) if is_graded else (),
@@ -31,9 +29,10 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Graded]:
         text=own.needed(cells, "answer", "the response"),
         criteria=() if verdict is None else (CriterionRef(row=0, text=text),),
         verdicts=() if verdict is None else (verdict,),
-        n_ungraded=is_graded and verdict is None,
+        n_ungraded=int(is_graded and verdict is None),
         **which,  # type: ignore[arg-type]
     )
+    return (row,)
 
 
 FORMAT = FileFormat(
@@ -52,6 +51,7 @@ FORMAT = FileFormat(
     keys=frozenset({"answer", "criterion", "grade"}),
     one_of=(frozenset({"question", "example_id"}),),
     read_cells=read_cells,
+    is_own=True,
     writer=own.TableRows,
     is_parquet=True,
     json_columns=frozenset({"question"}),

@@ -162,5 +162,6 @@ FORMAT = context.FileFormat(
     ),
     read=read,
     row=Line,
+    is_own=True,
     writer=own.OwnRows,
 )

@@ -16,9 +16,8 @@ from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import CriterionRef, GivenVerdict, Name, Options, judged, row_refs, shown
 from evalcore.importing.files.streams import ZIP_MAGIC, members_of, opened, whole_document
 from evalcore.importing.formats import values
-from evalcore.importing.formats.values import decode, printable, refuse, storable
+from evalcore.importing.formats.values import LETTERS, decode, printable, refuse, storable
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Acuity, Criterion, Message
-from evalcore.triage.data import LETTERS
 
 T = TypeVar("T")
 HEAD = 1 << 16  # bytes in which a log in JSON shows what it is

@@ -88,17 +88,17 @@ def needed(cells: Cells, column: str, expected: str) -> str:
 
 def response_of(cells: Cells, options: Options) -> Mapping[str, object]:
     """Which response a row speaks of, as `Graded` says it; the example without a name is called ""."""
-    return _response_of(tuple(map(cells.get, _OF_A_RESPONSE)), options)
+    return _response_of(options.model, options.evaluation, *map(cells.get, _OF_A_RESPONSE))
 
 
 @lru_cache(maxsize=64)  # rows of one response follow one another
-def _response_of(said: tuple[str | None, ...], options: Options) -> Mapping[str, object]:
+def _response_of(of_file: str | None, for_what: str, *said: str | None) -> Mapping[str, object]:
     cells = {column: cell for column, cell in zip(_OF_A_RESPONSE, said, strict=True) if cell is not None}
     return {
         "prompt_id": values.words(cells, "example_id") or "",
-        "model": values.model(cells, options),
+        "model": values.model(cells, of_file),
         "sample_index": values.whole(cells, "sample_index", highest=LAST_SAMPLE),
-        "evaluation": values.name(cells, "evaluation") or options.evaluation,
+        "evaluation": values.name(cells, "evaluation") or for_what,
         "completion_id": values.words(cells, "completion_id"),
     }
 

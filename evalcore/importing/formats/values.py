@@ -11,15 +11,14 @@ import msgspec
 import orjson
 
 from evalcore.errors import RowFault
-from evalcore.importing.context import MAX_SHOWN, Cells, Options, shown
+from evalcore.importing.context import MAX_SHOWN, Cells, shown
 from evalcore.study import schema
-from evalcore.triage.data import LETTERS
-from evalcore.triage.label_maps import level_named
 
 T = TypeVar("T")
 Word = TypeVar("Word", bound=StrEnum)
 
 MAX_ENTRIES = 1_000_000
+LETTERS = (schema.Acuity.A, schema.Acuity.B, schema.Acuity.C, schema.Acuity.D)
 ROLES = ("system", "developer", "user", "assistant")
 LEVEL_WORDS = "A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY)"
 VOTE_WORDS = f"{LEVEL_WORDS}, A|B, B|C, C|D, Remove"
@@ -231,15 +230,17 @@ def needed(cells: Cells, column: str, expected: str) -> str:
     return name(cells, column) or refuse(column, expected, "nothing")
 
 
-def model(cells: Cells, options: Options) -> str:
+def model(cells: Cells, of_file: str | None) -> str:
     """Who answered: as the row says, else as was said of the file."""
-    return name(cells, "model") or options.model or needed(cells, "model", "who answered, here or as Model")
+    return name(cells, "model") or of_file or needed(cells, "model", "who answered, here or as Model")
 
 
 def level(
     cells: Cells, column: str, *, allowed: Iterable[schema.Acuity] = LETTERS, expected: str = LEVEL_WORDS
 ) -> schema.Acuity | None:
     """A level from A to D."""
+    from evalcore.triage.label_maps import level_named  # noqa: PLC0415 - with pandas, which other files do without
+
     text = cells.get(column, "").strip()
     if not text:
         return None

@@ -2,9 +2,8 @@
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pandas as pd
 import sqlalchemy as sa
 from sqlmodel import Session
 
@@ -28,6 +27,9 @@ from evalcore.study.schema import (
 )
 from evalcore.study.store import MOVED, Brought, append_event, is_storable, keep_brought, written
 from evalcore.study.tables import STORED, TABLES, UtcDateTime, now
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MENDED = "mended"
 """Under this name an event's detail has the digest of all that is hidden or called otherwise since its act."""
@@ -280,7 +282,7 @@ def _shown_counts(session: Session) -> Effect:
     ))  # fmt: skip
 
 
-def imports(session: Session) -> pd.DataFrame:
+def imports(session: Session) -> "pd.DataFrame":
     """The imports that added something, newest first.
 
     Returns:
@@ -387,7 +389,7 @@ def _set(
 # ---------------------------------------------------------------- broken responses
 
 
-def broken(session: Session, *, example_id: int | None = None) -> pd.DataFrame:
+def broken(session: Session, *, example_id: int | None = None) -> "pd.DataFrame":
     """Responses that are marked as broken, of one example or of all; those of withdrawn imports are not among them.
 
     Returns:
