@@ -18,7 +18,10 @@ from evalcore.importing import import_file
 from evalcore.reading import adjudication, assigning, overriding, reviewing
 from evalcore.reading.assigning import Choice
 from evalcore.reading.reviewing import Decision
-from evalcore.runs import Stop, spec_for, start, work
+from evalcore.runs.acts import start
+from evalcore.runs.asking import Stop
+from evalcore.runs.prompts import spec_for
+from evalcore.runs.worker import work
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing

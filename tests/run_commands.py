@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evalcore.runs import Stop
+from evalcore.runs.asking import Stop
 from tests.commands import Run
 from tests.run_steps import until
 from tests.run_world import Study

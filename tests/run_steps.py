@@ -10,10 +10,10 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
 
-from evalcore.runs import Stop, work
-from evalcore.runs.asking import on_interrupt
+from evalcore.runs.asking import Stop, on_interrupt
 from evalcore.runs.model_client import CallFailed
 from evalcore.runs.spec import ChatRequest, Reply
+from evalcore.runs.worker import work
 from evalcore.study.db import open_study
 from evalcore.study.schema import Outcome
 from tests.processes import context

@@ -9,9 +9,12 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from evalcore.runs import Planned, Stop, Worked, plan, queries, spec_for, start, work
-from evalcore.runs.prompts import Asker
+from evalcore.runs import queries
+from evalcore.runs.acts import Planned, plan, start
+from evalcore.runs.asking import Stop
+from evalcore.runs.prompts import Asker, spec_for
 from evalcore.runs.spec import ModelSettings, Question, RunSpec
+from evalcore.runs.worker import Worked, work
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import (

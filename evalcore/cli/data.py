@@ -34,7 +34,6 @@ AS = (
 )
 MODEL = "Only this model's responses; inspect needs it where the study has several models."
 SEED = "Draws the set of each conversation; the same seed gives the same sets, whatever is read later."
-SPLIT_SHARES = "Percentages of train, dev and test, which add up to 100."
 WHOSE = "Whose labels stand beside the physicians'; default: the judge with most verdicts."
 GROUPINGS = "overall,theme,axis,category,level"
 COMPOSED = "theme,category,language,turns,length,axis,sign,points,model,response_length"
@@ -327,7 +326,7 @@ def export(
 def split(
     folder: Annotated[Path, Argument(help="Where train.jsonl, dev.jsonl and test.jsonl are written.")],
     seed: Annotated[int, Option(help=SEED)] = 0,
-    shares: Annotated[str, Option(help=SPLIT_SHARES)] = "60,20,20",
+    shares: Annotated[str, Option(help="Percentages of train, dev and test, which add up to 100.")] = "60,20,20",
     model: Annotated[str | None, Option(help="Only this model's responses.")] = None,
     dataset: Annotated[str | None, Option(help="Only this data set.")] = None,
     db: console.Db = None,

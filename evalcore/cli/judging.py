@@ -212,15 +212,17 @@ def anchoring(
         return
     moved = table.loc[table["n"].gt(0)]
     if len(moved):
-        console.show({
-            "judge": moved["judge"],
-            "group": moved["group"],
-            "movement": moved["movement"] + " (of " + moved["denominator"] + ")",
-            "share": map(share_words, moved["n_moved"], moved["n"], moved["share"]),
-            "95 % interval": map(interval_words, moved["low"], moved["high"]),
-            "for physicians": moved["physicians"].str.replace("_", " "),
-            "examples": moved["n_examples"],
-        })  # fmt: skip
+        console.show(
+            {
+                "judge": moved["judge"],
+                "group": moved["group"],
+                "movement": moved["movement"] + " (of " + moved["denominator"] + ")",
+                "share": map(share_words, moved["n_moved"], moved["n"], moved["share"]),
+                "95 % interval": map(interval_words, moved["low"], moved["high"]),
+                "for physicians": moved["physicians"].str.replace("_", " "),
+                "examples": moved["n_examples"],
+            }
+        )
     has_any = table.groupby("judge", sort=False)["n"].transform("sum").gt(0)
     for name, of_judge in table.loc[has_any].groupby("judge", sort=False):
         said = [metric.population_words(of_judge.head(len(metric.MOVEMENTS)))]

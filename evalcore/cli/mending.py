@@ -13,7 +13,6 @@ from evalcore.study.db import reading
 from evalcore.study.schema import Broken
 
 NUMBER = "The number of an import; `overread imports` lists them."
-RESPONSE = "The number of a response, as response_id of an export."
 WHY = f"Why it is no answer: {', '.join(Broken)}."
 NAMED = {
     "import_id": "Import", "file": "File", "format": "Format", "imported_by": "Imported by", "imported_at": "Imported", "n_examples": "Examples",
@@ -91,7 +90,7 @@ def broken(db: console.Db = None, as_json: console.Json = False) -> None:
 
 
 def mark_broken(
-    response_ids: Annotated[list[int], Argument(help=RESPONSE)],
+    response_ids: Annotated[list[int], Argument(help="The number of a response, as response_id of an export.")],
     why: Annotated[str, Option(help=WHY, show_default=False)] = "",
     undo: Annotated[bool, Option("--undo", help="They count again.")] = False,
     db: console.Db = None,

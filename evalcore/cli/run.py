@@ -165,7 +165,8 @@ def _ask(
 ) -> None:
     from evalcore.cli.run_at_console import plan_of, run_through
     from evalcore.judges import splits
-    from evalcore.runs import queries, spec_for
+    from evalcore.runs import queries
+    from evalcore.runs.prompts import spec_for
 
     asked, to_judge = options.model(name), kind is RunKind.JUDGE
     with study(options.db) as engine:
@@ -209,8 +210,9 @@ def triage_run(
     verdicts, each; --max-cost for both together. --json: answers and judged (null: no judge, or it has not begun), each as `overread respond` has it;
     with --dry-run judged is null as well where there is nothing to judge yet.
     """
-    from evalcore.runs import acts, queries, spec_for
+    from evalcore.runs import acts, queries
     from evalcore.runs.known_models import key_of, usual_file
+    from evalcore.runs.prompts import spec_for
 
     wanted = some_of("--formats", formats, [word.value for word in Format])
     asked, limit = options.model(model), options.limit

@@ -12,14 +12,15 @@ from rich.progress import BarColumn, Progress as Bars, TextColumn
 
 from evalcore.cli.console import actor, err, grid, out, print_json, records, say, show, some_of
 from evalcore.cli.run import FAILURES
-from evalcore.runs import Stop, Worked, acts, queries, work
-from evalcore.runs.asking import on_interrupt
+from evalcore.runs import acts, queries
+from evalcore.runs.asking import Stop, on_interrupt
 from evalcore.runs.cluster import check, work_on_cluster
 from evalcore.runs.known_models import key_of
 from evalcore.runs.model_client import ModelClient
 from evalcore.runs.queries import Progress
 from evalcore.runs.spec import ChatRequest, Reply, RunSpec
 from evalcore.runs.summary import about_words, cost_words, cut_off_words, dollars, duration, title_of, told
+from evalcore.runs.worker import Worked, work
 from evalcore.stats.wording import counted
 from evalcore.study.db import Engine, reading
 from evalcore.study.schema import Outcome, RunKind, RunState
@@ -96,7 +97,7 @@ class Ended:
 
 
 def plan_of(engine: Engine, spec: RunSpec, *, concurrency: int, quiet: bool, **bounds: Any) -> dict[str, Any]:
-    """What a run would ask, cost and take, as JSON has it; printed as a table, too; the bounds as `runs.start` takes them."""
+    """What a run would ask, cost and take, as JSON has it; printed as a table, too; the bounds as `acts.start` takes them."""
     acts.check_bounds(spec, concurrency=concurrency, **bounds)
     with reading(engine) as session:
         planned = acts.plan(session, spec)
@@ -124,7 +125,7 @@ def plan_of(engine: Engine, spec: RunSpec, *, concurrency: int, quiet: bool, **b
 
 
 def run_through(engine: Engine, spec: RunSpec, *, quiet: bool, cluster: str | None = None, **bounds: Any) -> Ended:
-    """Start a run, or the same run again, and work on it, here or on a cluster; the bounds as `runs.start` takes them."""
+    """Start a run, or the same run again, and work on it, here or on a cluster; the bounds as `acts.start` takes them."""
     if cluster is None:
         key_of(spec.model)  # before anything is written; a cluster's workers have their own environment
     else:
@@ -217,17 +218,19 @@ def list_(engine: Engine, *, as_json: bool) -> None:
         say("No runs yet: see `overread judge --help`")
         return
     reasons = [f": {printable(row['reason'])[:MAX_REASON]}" if row["reason"] else "" for row in rows]
-    show({
-        "run": table["run_id"].astype(str),
-        "asks": [printable(title_of(row["name"], RunKind(row["kind"]), row["dataset"])) for row in rows],
-        "state": [row["state"] + reason for row, reason in zip(rows, reasons, strict=True)],
-        "answered": [f"{row['n_answered']:,} of {row['n_questions']:,}" for row in rows],
-        "failed": table["n_failed"],
-        "open": table["n_open"],
-        "cost": [None if row["cost"] is None else dollars(row["cost"]) for row in rows],
-        "processes": table["n_workers"],
-        "begun": [f"{row['created_at']:%Y-%m-%d %H:%M}" for row in rows],
-    })  # fmt: skip
+    show(
+        {
+            "run": table["run_id"].astype(str),
+            "asks": [printable(title_of(row["name"], RunKind(row["kind"]), row["dataset"])) for row in rows],
+            "state": [row["state"] + reason for row, reason in zip(rows, reasons, strict=True)],
+            "answered": [f"{row['n_answered']:,} of {row['n_questions']:,}" for row in rows],
+            "failed": table["n_failed"],
+            "open": table["n_open"],
+            "cost": [None if row["cost"] is None else dollars(row["cost"]) for row in rows],
+            "processes": table["n_workers"],
+            "begun": [f"{row['created_at']:%Y-%m-%d %H:%M}" for row in rows],
+        }
+    )
 
 
 def list_failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
@@ -244,13 +247,15 @@ def list_failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
     if not rows:
         say(f"Nothing failed in run {run_id}.")
         return
-    show({
-        "conversation": [row["prompt_id"] for row in rows],
-        "about": [", ".join(about_words(row)) for row in rows],
-        "outcome": [row["outcome"] for row in rows],
-        "HTTP": [row["status"] for row in rows],
-        "why": [printable(row["error"] or "") for row in rows],
-    })  # fmt: skip
+    show(
+        {
+            "conversation": [row["prompt_id"] for row in rows],
+            "about": [", ".join(about_words(row)) for row in rows],
+            "outcome": [row["outcome"] for row in rows],
+            "HTTP": [row["status"] for row in rows],
+            "why": [printable(row["error"] or "") for row in rows],
+        }
+    )
     if n_failed > len(rows):
         say(f"and {n_failed - len(rows):,} more; --json has all of them, with the raw replies")
 

@@ -26,10 +26,7 @@ from evalcore.study.schema import Outcome
 
 PATIENCE_SECONDS = 60.0  # for so long a database that does not take what is written is tried again
 _FIRST_PAUSE, _LONGEST_PAUSE, _MOST_FIRST = 0.2, 5.0, 3
-SAVE_SECONDS, SAVE_ANSWERS = (
-    0.25,
-    200,
-)  # answers are saved when the oldest has waited so long, or when there are so many
+SAVE_SECONDS, SAVE_ANSWERS = 0.25, 200  # answers are saved when the oldest has waited so long, or there are so many
 MOST_SAVED = 500  # in one transaction
 LAST_SECONDS = 5.0  # for so long the database is tried at the end
 MOST_UNSAVED = 1_000  # with so many answers unsaved, nothing more is asked

@@ -19,11 +19,12 @@ from math import ceil
 from multiprocessing import resource_tracker
 from typing import Any
 
-from evalcore.runs import Stop, Worked, acts, queries, work
+from evalcore.runs import acts, queries
+from evalcore.runs.asking import Stop
 from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress
 from evalcore.runs.spec import refuse
-from evalcore.runs.worker import finish
+from evalcore.runs.worker import Worked, finish, work
 from evalcore.settings import PREFIX, settings
 from evalcore.study.db import DBAPIError, Engine, open_study, reading
 from evalcore.study.schema import Outcome, RunState, Viewer

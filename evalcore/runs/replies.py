@@ -61,8 +61,6 @@ def one_object(text: str, fields: Collection[str]) -> dict[str, Any]:
     From the first brace of the reply to its last there must be this object and nothing else, so that two objects are none, whether they are equal or not.
     Around it may stand a code fence or text without braces; a square bracket that is open where it begins, or closed behind it, makes it part of an array,
     which is none either. A thought of the model at the start of the reply, from `<think>` to the first `</think>`, is left out.
-
-    The time it takes grows with the length of the reply, and what is nested deeply is refused like everything nested.
     """
     answer = text
     if text.lstrip().startswith(_THOUGHT):

@@ -13,9 +13,7 @@ from evalcore.judges.splits import MadeWith
 from evalcore.study.schema import Message, Outcome, RunKind
 
 MAX_RAW = 20_000  # characters of a raw reply that are kept
-CUT_OFF = (
-    "the answer was cut off at its longest"  # of a model's answer that is kept; a judge's that can be read is whole
-)
+CUT_OFF = "the answer was cut off at its longest"  # of a model's, which is kept; a judge's that can be read is whole
 WAS_STOPPED = "the run was stopped"  # why a worker ends that was told to
 LAST_ONE = ", the last one: "  # what follows may hold a judge's words: leads alone read it, and the trail goes without
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

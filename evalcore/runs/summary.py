@@ -16,11 +16,14 @@ from evalcore.study.schema import CASES, Format, Outcome, RunKind, RunState
 _MINUTE, _HOUR = 60, 3_600
 
 OUTCOMES = {
-    Outcome.UNREADABLE: ("not readable", "A reply came, and it is not what was asked for. It is never taken for a verdict."),
+    Outcome.UNREADABLE: (
+        "not readable",
+        "A reply came, and it is not what was asked for. It is never taken for a verdict.",
+    ),
     Outcome.REFUSED: ("declined", "The model declined to answer."),
     Outcome.REJECTED: ("refused by the server", "The server rejected the request; retrying will not help."),
     Outcome.UNREACHABLE: ("no whole reply", "No whole reply came after several tries. Another time may bring one."),
-}  # fmt: skip
+}
 """Failures in a word or two, and what each means."""
 
 

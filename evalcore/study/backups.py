@@ -209,11 +209,7 @@ SEARCH = frozenset({"search_entry", "search_pending"})
 
 
 def copy_study(source: str, target: str) -> ChainReport:
-    """Make a study in a database that holds none, from another. Returns how far the copy's audit trail holds.
-
-    Args:
-        source, target: Database URLs, or paths of SQLite files.
-    """
+    """Make a study in a database that holds none, from another. Returns how far the copy's audit trail holds."""
     into = connect(target)
     try:
         _check_is_empty(into)

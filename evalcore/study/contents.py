@@ -182,12 +182,15 @@ def readers(session: Session, hidden: frozenset[int] = frozenset()) -> "pd.DataF
         select(*columns)
         .join(tables.Rater, verdict.rater_id == col(tables.Rater.id))
         .where(
-            col(tables.Rater.kind) == RaterKind.REVIEWER, verdict.label.is_not(None), verdict.stage != Stage.ADJUDICATED,
-            is_read(verdict), not_superseded(),
+            col(tables.Rater.kind) == RaterKind.REVIEWER,
+            verdict.label.is_not(None),
+            verdict.stage != Stage.ADJUDICATED,
+            is_read(verdict),
+            not_superseded(),
         )
         .group_by(col(tables.Rater.name))
         .order_by(n_items.desc(), col(tables.Rater.name))
-    )  # fmt: skip
+    )
     if hidden:
         statement = statement.where(verdict.example_id.not_in(list(hidden)))
     return frame(session, statement)

@@ -29,14 +29,7 @@ ALIVE = timedelta(minutes=2)  # a worker of a run that has said nothing for long
 
 @dataclass(frozen=True)
 class Version:
-    """One state of the study that was frozen.
-
-    Attributes:
-        hash: Of the event with which it was frozen: whoever has it can tell that nothing before was changed (`overread audit verify --expect`).
-        n_events: Of the trail up to and with it.
-        analysis: The version of the stated analysis; None: none was stated.
-        reopened_at, reopened_by, amendment, reason: When, by whom, as which version and why it was opened again; None: it is frozen still.
-    """
+    """One state of the study that was frozen, with the hash of the last of its `n_events`; what comes after `analysis` is None as long as it is frozen."""
 
     name: str
     frozen_at: datetime

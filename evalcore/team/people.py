@@ -132,12 +132,7 @@ def unbind(engine: Engine, name: str, *, actor: Viewer) -> int:
 
 
 def sign_out(engine: Engine, sign_ins: Engine, name: str | None, *, actor: Viewer) -> int:
-    """End the sessions of a person of the study, by a lead; or all of the server. Returns how many it was.
-
-    Args:
-        sign_ins: The database that keeps the sessions.
-        name: None: everybody's.
-    """
+    """End the sessions of a person (None: everybody's), by a lead; `sign_ins` keeps them. Returns how many it was."""
     with reading(engine) as session:
         allow(session, actor, check_can_add_people)
         accounts = None if name is None else queries.accounts_of(session, _person(session, name).person_id)

@@ -16,15 +16,9 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """An OpenID Connect provider, and whom of its people the server lets in.
+    """An OpenID Connect provider, and whom of its people the server lets in: of `domains` (of verified addresses), in one of `groups`.
 
-    Attributes:
-        public_url: Scheme and host under which browsers reach the server, without a path.
-        issuer: As the provider's discovery document and its tokens say it, letter by letter.
-        domains: Of verified e-mail addresses, in lower case; empty: any.
-        groups: One of which somebody must be in; empty: none needed.
-        idle, longest: How long a session lasts without a press, and at all.
-        signs_out: Whether who signs out here is led to the provider's own sign-out.
+    Where either is empty, it is not asked for. `idle`, `longest`: how long a session lasts without a press, and at all.
     """
 
     public_url: str

@@ -20,14 +20,7 @@ SEEN_EVERY = timedelta(minutes=1)
 
 
 class SignedIn(msgspec.Struct, frozen=True):
-    """Somebody's session in a browser.
-
-    Attributes:
-        number: Of its row.
-        issuer, subject: Who the provider says that they are; the pair is one person's alone.
-        name: As the provider shows it, for the screen.
-        groups: That the provider said they are in when they signed in.
-    """
+    """Somebody's session in a browser; `issuer` and `subject` together are one person's alone, `groups` those named at their sign-in."""
 
     number: int
     issuer: str

@@ -22,13 +22,7 @@ RESERVED = frozenset({*_PAGES, *_MORE, "sign-in", "sign-out", "signed-out", "inv
 
 
 class Study(msgspec.Struct, frozen=True):
-    """One study of a server.
-
-    Attributes:
-        name: The first part of its addresses; empty where the server has one study alone.
-        db: A database URL, or the path of a SQLite file.
-        groups: The roles that groups of the identity provider have in it.
-    """
+    """One study of a server; `name` is the first part of its addresses, empty where the server has one study alone."""
 
     name: str
     db: str

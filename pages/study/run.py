@@ -6,9 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from evalcore import runs
 from evalcore.errors import OverreadError
-from evalcore.runs import queries, summary, worker
+from evalcore.runs import acts as runs, queries, summary, worker
 from evalcore.runs.acts import MAX_CONCURRENCY
 from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress, RunRow, Subject

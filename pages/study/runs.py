@@ -6,12 +6,11 @@ from typing import Any
 import msgspec
 import streamlit as st
 
-from evalcore import runs
 from evalcore.errors import RunRefused
 from evalcore.judges.splits import sets_written
-from evalcore.runs import Planned, known_models, queries, spec_for
-from evalcore.runs.acts import MAX_CONCURRENCY
-from evalcore.runs.prompts import own_prompt
+from evalcore.runs import acts as runs, known_models, queries
+from evalcore.runs.acts import MAX_CONCURRENCY, Planned
+from evalcore.runs.prompts import own_prompt, spec_for
 from evalcore.runs.queries import RunRow
 from evalcore.runs.spec import ModelSettings, RunSpec
 from evalcore.runs.summary import dollars, duration, how_words, told

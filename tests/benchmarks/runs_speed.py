@@ -29,10 +29,12 @@ import aiohttp  # noqa: E402 - found beside this file, installed or not
 import msgspec  # noqa: E402
 import orjson  # noqa: E402
 
-from evalcore.runs import Stop, spec_for, start, work  # noqa: E402
+from evalcore.runs.acts import start  # noqa: E402
+from evalcore.runs.asking import Stop  # noqa: E402
 from evalcore.runs.model_client import ModelClient  # noqa: E402
-from evalcore.runs.prompts import Asker  # noqa: E402
+from evalcore.runs.prompts import Asker, spec_for  # noqa: E402
 from evalcore.runs.spec import ChatRequest, ModelSettings, Question, RunSpec  # noqa: E402
+from evalcore.runs.worker import work  # noqa: E402
 from evalcore.study.db import reading  # noqa: E402
 from evalcore.study.schema import Administrator, Outcome, RunKind  # noqa: E402
 from tests.benchmarks.reviewers import database  # noqa: E402

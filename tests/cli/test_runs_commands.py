@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evalcore.runs import retry, stop
+from evalcore.runs.acts import retry, stop
 from evalcore.runs.queries import LIST_COLUMNS
 from evalcore.study.schema import Administrator, Outcome
 from tests.judge_server import Fault, Faults, judge_server

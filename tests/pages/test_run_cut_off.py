@@ -4,8 +4,11 @@ import json
 
 import msgspec
 
-from evalcore.runs import Stop, spec_for, start, work
+from evalcore.runs.acts import start
+from evalcore.runs.asking import Stop
+from evalcore.runs.prompts import spec_for
 from evalcore.runs.queries import n_cut_off
+from evalcore.runs.worker import work
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Administrator, RunKind
 from tests.page_steps import LEAD, said

@@ -12,7 +12,11 @@ from evalcore.cli import run as cli_run
 from evalcore.errors import RunRefused
 from evalcore.reading import queries as reading_queries
 from evalcore.reading.assigning import Choice, assign
-from evalcore.runs import Stop, queries, retry, spec_for, start, stop, store as run_store, work, worker as runs_worker
+from evalcore.runs import queries, store as run_store, worker as runs_worker
+from evalcore.runs.acts import retry, start, stop
+from evalcore.runs.asking import Stop
+from evalcore.runs.prompts import spec_for
+from evalcore.runs.worker import work
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing

@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from evalcore.errors import RunRefused
-from evalcore.runs import Stop, queries
+from evalcore.runs import queries
+from evalcore.runs.asking import Stop
 from evalcore.runs.cluster import work_on_cluster
 from evalcore.study.db import reading
 from evalcore.study.schema import Administrator, RunState

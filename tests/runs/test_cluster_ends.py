@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.runs import Stop, cluster
+from evalcore.runs import cluster
+from evalcore.runs.asking import Stop
 from evalcore.runs.cluster import work_on_cluster
 from evalcore.study.schema import PARSER, RULES, Administrator, Outcome, RunState
 from tests.judge_server import Fault, Faults

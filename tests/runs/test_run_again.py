@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from evalcore.errors import RunRefused
-from evalcore.runs import Stop, acts, asking, retry, worker
+from evalcore.runs import acts, asking, worker
+from evalcore.runs.acts import retry
+from evalcore.runs.asking import Stop
 from evalcore.study.schema import PARSER, RULES, Administrator, Outcome, RunState
 from tests.run_steps import MET, Scripted
 from tests.run_world import add_cases, begun, done, judging, study, triage, worked

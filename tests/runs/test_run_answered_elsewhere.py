@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, given, settings, strategies as some
 
-from evalcore.runs import retry
+from evalcore.runs.acts import retry
 from evalcore.study.schema import Administrator, Outcome
 from tests.run_steps import MET, Scripted
 from tests.run_world import begun, judged, judging, planned, worked

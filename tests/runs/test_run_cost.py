@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from hypothesis import given, strategies as st
 
-from evalcore.runs import asking, queries, retry, store
+from evalcore.runs import asking, queries, store
+from evalcore.runs.acts import retry
 from evalcore.runs.asking import MAX_CALLS
 from evalcore.runs.spec import Call
 from evalcore.runs.summary import Figures

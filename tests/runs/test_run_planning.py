@@ -4,7 +4,8 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as some
 
-from evalcore.runs import item_queries, retry
+from evalcore.runs import item_queries
+from evalcore.runs.acts import retry
 from evalcore.runs.prompts import Asker
 from evalcore.study.db import reading
 from evalcore.study.schema import CASES, Acuity, Administrator, Format, Outcome

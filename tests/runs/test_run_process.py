@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evalcore.errors import NotFound, OverreadError, RunRefused
-from evalcore.runs import stop
+from evalcore.runs.acts import stop
 from evalcore.runs.queries import is_gone, this_host
 from evalcore.runs.worker import alive, start_worker
 from evalcore.study.db import reading

@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import text
 
 from evalcore.errors import RunRefused
-from evalcore.runs import start
+from evalcore.runs.acts import start
 from evalcore.study.schema import CASES, JURY, Acuity, Administrator
 from tests.run_world import add_cases, begun, judged, judging, responding, settings as model, study, triage
 

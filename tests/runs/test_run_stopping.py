@@ -8,7 +8,9 @@ import time
 import pytest
 
 from evalcore.errors import RunRefused
-from evalcore.runs import Stop, asking, stop, store
+from evalcore.runs import asking, store
+from evalcore.runs.acts import stop
+from evalcore.runs.asking import Stop
 from evalcore.runs.spec import WAS_STOPPED
 from evalcore.study.db import writing
 from evalcore.study.schema import STREAK, Administrator, Outcome, RunState

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from evalcore.errors import NotFound, RunRefused
-from evalcore.runs import Stop, queries, start, stop
+from evalcore.runs import queries
+from evalcore.runs.acts import start, stop
+from evalcore.runs.asking import Stop
 from evalcore.study import frames
 from evalcore.study.db import reading
 from evalcore.study.schema import CASES, Administrator, Format, Outcome, RunState

@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import text
 
 import evalcore
-from evalcore import runs
 from evalcore.errors import NotAllowed, OverreadError
 from evalcore.export import tables as export_tables
 from evalcore.importing import import_file, kept, staging
@@ -32,6 +31,7 @@ from evalcore.reading import (
 )
 from evalcore.reading.assigning import Choice
 from evalcore.reading.reviewing import Decision
+from evalcore.runs import acts as runs
 from evalcore.study import acting, freezing, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.audit import chain

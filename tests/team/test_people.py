@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from evalcore import runs
 from evalcore.errors import NotAllowed, NotFound, OverreadError
+from evalcore.runs import acts as runs
 from evalcore.settings import Settings
 from evalcore.study import contents
 from evalcore.study.db import reading, writing
