@@ -59,11 +59,8 @@ def figures(read: Read, source: str) -> tuple[list[str], ...]:
     """The study's figures by question, as the views that each leads to say them."""
     of = by_model(rates(confusion(read.found)).astype({"model": str, "format": str}))
     sure = sure_words(ambiguous(read.found))
-    acting = [
-        emergencies(of),
-        *widest_flip(flip_counts(read.found)),
-        *([f"Of ambiguous cases: {sure}"] if sure else []),
-    ]
+    acting = [*([emergencies(of)] if of else []), *widest_flip(flip_counts(read.found))]
+    acting += [f"Of ambiguous cases: {sure}"] if sure else []
     choosing = safety_sentences(judged_differences(read.found), WHOSE[Basis.JUDGE])
     return acting, directions(of, Format.QA), choosing, [routing_finding(chosen(confidence.own(read, source)), WANTED)]
 
