@@ -41,11 +41,13 @@ def frame(session: Session, statement: Select[Any] | TextualSelect, columns: lis
     result = session.connection().execute(statement)
     names = columns or list(result.keys())
     of_rows = partial(pd.DataFrame.from_records, columns=names)
-    parts = [of_rows([tuple(row) for row in rows]) for rows in result.partitions(_PART)]
-    if len(parts) < 2:
-        return parts[0] if parts else of_rows([])
+    parts = [of_rows([tuple(row) for row in rows]) for rows in result.partitions(_PART)] or [of_rows([])]
+    if len(parts) == 1:
+        return parts[0]
     empty = [frozenset(part.columns[part.isna().all()]) for part in parts]
-    always = frozenset.intersection(*empty)  # elsewhere a column without a value takes the type that it has in other parts
+    always = frozenset.intersection(
+        *empty
+    )  # elsewhere a column without a value takes the type that it has in other parts
     typed = [part.drop(columns=list(without - always)) for part, without in zip(parts, empty, strict=True)]
     return pd.concat(typed, ignore_index=True)[names]
 
