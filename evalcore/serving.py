@@ -4,6 +4,7 @@ Streamlit's discovery of pages/ is off (else a fresh server runs any page by its
 """
 
 import base64
+import gc
 import hashlib
 import http.client
 import ipaddress
@@ -49,6 +50,8 @@ PING_SECONDS = 20
 """Proxies drop a socket on which nothing is said for a minute."""
 SWITCH_SECONDS = 0.001
 """A press asks the database a dozen times and waits for its turn in this program after each answer; by default a busy neighbour keeps it for 5 ms."""
+COLLECTED_AFTER = (10_000, 20, 50)
+"""Objects that are new, and steps between older ones. By default a page of large tables is broken off every second to look at all that lives: 70 ms each."""
 _HOST = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 _launched = threading.Event()
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
@@ -339,6 +342,7 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
 
     starlette_server._bind_socket = without_delay  # noqa: SLF001 - the same
     sys.setswitchinterval(SWITCH_SECONDS)
+    gc.set_threshold(*COLLECTED_AFTER)
     _forget_uploads()
     uploads.forget_of_the_dead()
     PagesManager.uses_pages_directory = False

@@ -215,9 +215,14 @@ class ListPanel(ItemPanel):
             st.session_state[f"{self._field}_drawn"] = self.key, stored
         with row("quoting"):
             st.text_input(
-                "Note", key=self._field, placeholder="Note, saved with Enter", label_visibility="collapsed", max_chars=MAX_NOTE
-            )  # fmt: skip
-            if self.desk.material.response is not None:
+                "Note",
+                key=self._field,
+                placeholder="Note, saved with Enter",
+                label_visibility="collapsed",
+                max_chars=MAX_NOTE,
+                disabled=common.drawn_frozen(),
+            )
+            if self.desk.material.response is not None and not common.drawn_frozen():
                 st.html(QUOTE, width="content")
 
     def _quote(self, selected: Selected, place: int) -> None:
@@ -291,7 +296,7 @@ class Marking(ListPanel):
     def go(self, place: int) -> None:
         """Take another item in hand; where one is, is stored too."""
         place = max(0, min(place, len(self.keys) - 1))
-        if place != self.at and self.act(reviewing.move, self.number, place):
+        if place != self.at and (common.drawn_frozen() or self.act(reviewing.move, self.number, place)):
             super().go(place)
 
     def _save(self, draft: Draft, *, then: int) -> bool:
@@ -332,7 +337,8 @@ class Marking(ListPanel):
         return reason is not None and self._mark(Draft(Label.CANNOT_ASSESS, reason, self._draft.note))
 
     def _answering(self) -> Mapping[str, Any] | None:
-        return keys.answering(str(self.number), self.at) if self.ask is Ask.RUBRIC else None
+        is_drawn = self.ask is Ask.RUBRIC and not common.drawn_frozen()
+        return keys.answering(str(self.number), self.at) if is_drawn else None
 
     def _replay(self) -> None:
         for answer in keys.pressed(str(self.number)) if self.ask is Ask.RUBRIC else ():
@@ -372,7 +378,9 @@ class Marking(ListPanel):
             self._submit_row()
         with row("model_row"):
             if self.desk.asked.response_id is not None:  # asked of every response, since style may tell its model too
-                st.checkbox("I know which model this is", key=f"knows_model_{self.number}")
+                st.checkbox(
+                    "I know which model this is", key=f"knows_model_{self.number}", disabled=common.drawn_frozen()
+                )
                 if self._names_model:
                     st.html(stamp("The text may name the model that wrote it."), width="content")
             telling.button(self.number)

@@ -148,15 +148,18 @@ def is_frozen() -> bool:
     return _stands()[1] is not None
 
 
+def drawn_frozen() -> bool:
+    """Whether the study was frozen when the page was drawn: a press asks the study for nothing more, and an act that comes later is refused."""
+    return bool(st.session_state.get("frozen"))
+
+
 def tell_frozen() -> None:
     """A line on every page of a frozen study, so that nobody wonders why nothing can be changed."""
+    st.session_state["frozen"] = is_frozen()
     if (version := _stands()[1]) is not None:
-        by = f"This study was frozen on {local_day(version.frozen_at)} by {version.frozen_by} as {version.name}"
-        st.html(
-            html.notice(
-                f"{by}: it can be read and exported, and not changed. A lead can open it again on Study, Analysis."
-            )
-        )
+        by = f"Frozen on {local_day(version.frozen_at)} by {version.frozen_by} as {version.name}"
+        words = f"{by}: it can be read and exported. A lead can open it again (Study, Analysis)."
+        st.html(html.notice(words, kind="frozen"))
 
 
 def judged_version() -> Version:

@@ -255,6 +255,10 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
       document.querySelector("[data-testid=stMain]:focus, .or-response:focus")?.blur();
       if (row && !String(getSelection())) instance.send("heard", { row: Number(row.dataset.orRow) });
     };
+    instance.onLeave = (event) => {
+      if (instance.presses.length) event.preventDefault(); // the browser asks first: an answer is not stored yet
+    };
+    window.addEventListener("beforeunload", instance.onLeave);
     window.addEventListener("keydown", instance.onKey, true); // before Streamlit hears it
     document.addEventListener("mousedown", instance.onDown);
     document.addEventListener("pointerdown", instance.onPoint, true);
@@ -286,6 +290,7 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   }
   if (live.textContent !== data.status) live.textContent = data.status;
   return () => {
+    window.removeEventListener("beforeunload", instance.onLeave);
     window.removeEventListener("keydown", instance.onKey, true);
     document.removeEventListener("mousedown", instance.onDown);
     document.removeEventListener("pointerdown", instance.onPoint, true);

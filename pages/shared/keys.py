@@ -14,6 +14,7 @@ import streamlit as st
 
 from evalcore.reading.quoting import Selected
 from evalcore.study.schema import Acuity, Ask, CannotReason, Cause, ConflictCause, ErrorKind, Label, Severity
+from pages.shared import common
 from pages.shared.html import LABELS
 
 Choices = Mapping[str, tuple[Any, str]]
@@ -199,9 +200,16 @@ def _lower(words: str) -> str:
     return words if "/" in words else words.lower()  # C/D
 
 
-def press(act: Press, words: str, key: str, **how: Any) -> bool:
+WRITES = frozenset(
+    {Press.UNDO, Press.TELL, Press.LOCK, Press.REVEAL, Press.SLIP, Press.ONWARD, Press.SETTLE, Press.REASON_WRONG}
+)
+"""What cannot be pressed while the study is frozen; nor can any answer."""
+
+
+def press(act: Press, words: str, key: str, *, disabled: bool = False, **how: Any) -> bool:
     """The button of a key. Returns whether it was pressed."""
-    return st.button(words, key=key, shortcut=act.value.press or None, **how)
+    is_off = disabled or (act in WRITES and common.drawn_frozen())
+    return st.button(words, key=key, shortcut=act.value.press or None, disabled=is_off, **how)
 
 
 def choose(
@@ -219,7 +227,7 @@ def choose(
             words,
             key=key.format(press=shortcut, option=option),
             shortcut=None if shortcut in HEARD else shortcut,
-            disabled=option == disabled,
+            disabled=option == disabled or common.drawn_frozen(),
             icon=icon(option) if icon else None,
             on_click=on_click,
             args=(option,) if on_click else None,

@@ -35,7 +35,7 @@ class Tab:
     def __init__(self, connection: ClientConnection, url: str, page: str) -> None:
         self._connection = connection
         self._url = f"{url}/{page}"
-        self._page_name, self._page_hash = page, ""
+        (self._page_name, _, self._query), self._page_hash = page.partition("?"), ""
         self._shown: dict[tuple[int, ...], tuple[int, Delta]] = {}  # with the number of the run that drew it
         self._run, self._redrawn = 0, frozenset[str]()
 
@@ -89,6 +89,7 @@ class Tab:
         asked = message.rerun_script
         asked.page_script_hash = self._page_hash
         asked.page_name = "" if self._page_hash else self._page_name
+        asked.query_string = self._query
         asked.context_info.timezone, asked.context_info.url = "UTC", self._url
         await self._connection.send(message.SerializeToString())
 
@@ -133,7 +134,7 @@ def _kind(delta: Delta) -> str:
 
 @asynccontextmanager
 async def opened(url: str, page: str = "", *, cookie: str = "") -> AsyncIterator[Tab]:
-    """A tab that shows a page of the server; the server may still be starting."""
+    """A tab that shows a page of the server, `NAME` or `NAME?QUERY`; the server may still be starting."""
     headers = {"Cookie": cookie} if cookie else {}
     connection = await _connected(url, headers)
     try:

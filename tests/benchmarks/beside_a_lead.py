@@ -1,7 +1,7 @@
 """What a physician's mark takes while a lead walks all pages: `python tests/benchmarks/beside_a_lead.py`.
 
-One process, and 1.7 million verdicts, or the study of `--study FILE`. Presses of one physician, every half second,
-without a browser: first alone, which is the floor, then while the lead opens one page after another. And the memory of
+One process, and 1.7 million verdicts, or the study of `--study FILE`. Presses of one physician, ten a second,
+without a browser: first alone, which is the floor, then while the lead opens one page and section after another. And the memory of
 the process after each walk.
 """
 
@@ -10,6 +10,7 @@ import asyncio
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import urlencode
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -26,9 +27,14 @@ from tests.benchmarks import _tab  # noqa: E402
 from tests.benchmarks._large import made  # noqa: E402
 from tests.browser.server import AppServer, running_app  # noqa: E402
 
-PAGES = ("models", "judges", "overview", "browse", "calibration", "triage", "export", "study", "audit")
+SECTIONS = {
+    "models": ("Scores", "By theme and axis", "Comparison", "Head to head", "More"),
+    "judges": ("Record", "Against physicians", "Criteria", "Between physicians", "Versions and families"),
+}
+OTHERS = ("overview", "browse", "calibration", "triage", "export", "study", "audit")
+PAGES = (*(f"{page}?{urlencode({f'{page}_show': one})}" for page, ones in SECTIONS.items() for one in ones), *OTHERS)
 PHYSICIAN = "Dr. Beside"
-N_ALONE, GAP_SECONDS = 60, 0.5
+N_ALONE, GAP_SECONDS = 200, 0.1
 
 
 def main() -> None:

@@ -235,6 +235,28 @@ def test_keys_that_the_server_has_not_heard_yet_are_drawn_at_once_told_and_store
     assert rows(agreeing, stored, TOVE) == [*made_of, ("not_met", None)]
 
 
+def test_the_browser_asks_before_a_page_is_left_whose_answer_is_not_stored_yet(page: Page, agreeing: AppServer):
+    begin(page, agreeing, TOVE)
+    steps.settled(page)
+    asked = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    at = page.locator(".or-row.or-current").get_attribute("data-or-row")
+    page.keyboard.press("j")
+    in_hand(page, int(at or 0) + 1)
+    steps.settled(page)
+    with frozen(agreeing):
+        page.keyboard.press("k")
+        page.evaluate("location.reload()")
+        page.wait_for_timeout(500)
+        assert asked == ["beforeunload"]
+    in_hand(page, int(at or 0))
+    steps.settled(page)
+    page.reload()
+    ready(page)
+    in_hand(page, int(at or 0))
+    assert asked == ["beforeunload"]
+
+
 @contextmanager
 def frozen(server: AppServer) -> Iterator[None]:
     """Nothing is heard from the server meanwhile."""

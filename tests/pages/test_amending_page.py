@@ -1,5 +1,7 @@
 """The Study page changes an assignment and freezes the study; Review tells whoever had begun."""
 
+import re
+
 import pytest
 
 from evalcore.reading import amending, assignment_queries, registering, reviewing
@@ -89,3 +91,17 @@ def test_a_lead_freezes_the_study_every_page_says_so_and_review_gives_nothing_ou
     app.button(key="amend_go").click().run()
     with reading(study.engine) as session:
         assert freezing.frozen(session) is None
+
+
+def test_in_a_frozen_study_what_is_in_hand_is_looked_at_and_no_control_of_it_can_be_pressed(study, open_page):
+    viewer = study.viewer(IMANI)
+    assert reviewing.take(study.engine, viewer) is not None
+    app = open_page(study.location, "review", IMANI)
+    is_answer = re.compile("answer_|submit_|tell_lead_").match
+    assert [one.key for one in app.button if is_answer(one.key or "") and not one.disabled]
+    freezing.freeze(study.engine, actor=study.viewer(LEAD))
+    app = open_page(study.location, "review", IMANI)
+    check(app)
+    shown = [one for one in app.button if is_answer(one.key or "")]
+    assert shown
+    assert all(one.disabled for one in [*shown, *app.text_input, *app.checkbox])

@@ -4,13 +4,15 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 
+import pandas as pd
 import pytest
+import sqlalchemy as sa
 from sqlalchemy import insert, make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
 from sqlmodel import Session, select
 
 from evalcore.errors import AlreadyChanged
-from evalcore.study import contents, store
+from evalcore.study import contents, frames, store
 from evalcore.study.db import connect, open_study, reading, reading_together, together, writing
 from evalcore.study.schema import Cause, Label, Severity, Stage, Verdict
 from evalcore.study.tables import AuditEvent, Verdict as VerdictRow
@@ -264,3 +266,17 @@ def test_what_is_read_together_is_of_one_moment_until_one_writes_oneself(databas
     assert engine.pool.checkedout() == other.pool.checkedout() == 0
     for one in (engine, other):
         one.dispose()
+
+
+def test_a_table_that_is_read_in_parts_is_the_one_read_at_once(sqlite_database_url, monkeypatch):
+    columns = "i, nullif(i, 2) AS gap, CASE WHEN i > 3 THEN 'late' END AS word, i / 2.0 AS half, NULL AS never"
+    rows = f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 7) SELECT {columns} FROM n"
+    statement = sa.text(rows).columns(*(sa.column(name) for name in ("i", "gap", "word", "half", "never")))
+    engine = open_study(sqlite_database_url)
+    with reading(engine) as session:
+        whole = frames.frame(session, statement)
+        monkeypatch.setattr(frames, "_PART", 2)
+        in_parts = frames.frame(session, statement)
+    engine.dispose()
+    pd.testing.assert_frame_equal(in_parts, whole)
+    assert list(whole["gap"].isna()) == [False, True, False, False, False, False, False]
