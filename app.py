@@ -20,7 +20,7 @@ st.html(html.STYLE)
 def listed(name: str, title: str, icon: str, rule: Callable[[Viewer], None] | None = None) -> st.Page:
     """A page at the address of its name; the start page is at the address of the dashboard itself.
 
-    One that is not for the viewer's role is left out of the navigation; its own guard says why to whoever opens its address.
+    One that is not for the viewer's role is left out of the navigation; at its address its own guard says why.
     """
     is_listed = rule is None or (viewer is not None and allows(rule, viewer))
     return st.Page(

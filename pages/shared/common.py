@@ -124,7 +124,7 @@ Version = tuple[int, int]
 
 
 def version() -> Version:
-    """The key of every cached read: acts that change anything, and texts whose language is still to be told; neither while an import is written in parts."""
+    """The key of every cached read: acts, and texts whose language is unknown, these not during an import."""
     n_waiting = frames.n_waiting if _unfinished() is None else lambda _session: 0
     return once("version", lambda session: (frames.data_version(session), n_waiting(session)))
 
@@ -138,7 +138,7 @@ def _stands() -> tuple[UnfinishedImport | None, freezing.Version | None]:
 
 
 def tell_unfinished() -> None:
-    """A line on every page while an import is not in the study whole, so that nobody takes a part of the figures for all of them."""
+    """A line on every page while an import is not in the study whole."""
     if (unfinished := _unfinished()) is not None:
         st.html(html.notice(unfinished.sentence))
 
@@ -189,7 +189,7 @@ def is_demo() -> bool:
 
 
 def judge_scores(session: Any) -> pd.DataFrame:
-    """The overall score of every response and judge; kept while physicians read, since their verdicts do not enter it."""
+    """The overall score of every response and judge; physicians' verdicts do not enter it."""
     return _judge_scores(session, location(), frames.judged_version(session))
 
 
@@ -213,7 +213,7 @@ def _rubric_data(location: str, judged_version: tuple[int, int], data_version: V
 
 
 def judged_labels() -> RubricData:
-    """What judges say of every item, kept while physicians read. For drawings that are made again; nothing of it is shown."""
+    """What judges say of every item, kept while physicians read; nothing of it is shown."""
     return _judged(location(), judged_version())
 
 
@@ -231,7 +231,7 @@ def blind_reads(judge: str) -> pd.DataFrame:
 
 
 def rubric_data(person: Viewer) -> RubricData:
-    """What everybody says of every item, without conversations that wait for this person's own blind read; shared frames: never change them."""
+    """What everybody says of every item that this person may see. Shared frames: never change them."""
     return _rubric_data(location(), judged_version(), version()).without(blind(person))
 
 
@@ -260,13 +260,13 @@ def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset
 
 
 def blind(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
-    """Conversations of which nothing of others' verdicts may be shown to this person (`adjudication.hidden_examples`); of a few quicker."""
+    """Conversations on which no verdict of others may be shown to this person (`adjudication.hidden_examples`)."""
     own = to_read(person, among=among) if allows(check_can_read, person) else frozenset()
     return own | read("to_settle", person) if allows(check_can_adjudicate, person) else own
 
 
 def list_openly(person: Viewer, examples: Iterable[int]) -> None:
-    """Write down that a list shows verdicts on some conversations, before it is drawn; who reads is told what that means."""
+    """Record, before it is drawn, that a list shows verdicts on conversations; readers are told what that means."""
     exposing.expose(engine(), person, Seen.PREVIEW, {int(number) for number in examples} - blind(person))
     if allows(check_can_read, person):
         st.html(html.quiet(LISTED))
@@ -291,7 +291,7 @@ def _listed(
 def listed(
     filters: browse.Filters, judge: str, hidden: frozenset[int], only: frozenset[int] | None = None
 ) -> pd.DataFrame:
-    """The conversations that fit, without hidden ones and of `only` some: those of `browse.examples`, with a judge's scores and what physicians have read."""
+    """The rows of `browse.examples` that fit, without hidden ones, with a judge's scores and what physicians read."""
     found: pd.DataFrame = _listed(location(), version(), filters, judge, hidden, only)
     return found
 
@@ -354,7 +354,7 @@ def _lately(location: str, judge: str) -> pd.DataFrame:  # noqa: ARG001 - the ke
 
 
 def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.DataFrame:
-    """How often a judge is right, by kind of criterion, on all other responses that this person may see; a minute old at most."""
+    """How often a judge is right on other responses that this person may see; a minute old at most."""
     reads = _lately(location(), judge)
     hidden = blind(person, among=frozenset(reads["example_id"].tolist()))
     reads = visible_verdicts(reads, None, hidden)  # nor the viewer's own: beside them few reads would tell the label
@@ -362,7 +362,7 @@ def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.Dat
 
 
 def row_number(words: str) -> int | None:
-    """The number of a row from an address or a cookie; None where it is none, or larger than any that a database gives."""
+    """The number of a row from an address or a cookie; None where no database gives such a one."""
     return int(words) if words.isascii() and words.isdigit() and len(words) <= MAX_DIGITS else None
 
 
@@ -408,7 +408,7 @@ def came(person: Viewer) -> None:
 
 
 def require(check: Callable[[Viewer], None] | None = None) -> Viewer:
-    """The first statement of every page, which can be reached without app.py: somebody was chosen, and may be here. Else the page says why and stops."""
+    """The first statement of every page, which can be reached without app.py: stops where nobody may be here."""
     person = viewer()
     if person is None:
         ask_who()
@@ -443,16 +443,15 @@ def _come_back() -> str:
 def sidebar_foot(person: Viewer) -> None:
     """The name and role at the sidebar's foot, with the way out: to another profile, or to the end of the session."""
     roles = sorted(role.value for role in person.roles)
-    with st.sidebar:
-        if provider() is None:
-            st.html(html.signed_in(person.name, roles, {"Change reader": reader_link(0)}))
-            return
-        others = {"Studies": "/"} if len(studies()) > 1 else {}
-        st.html(html.signed_in(person.name, roles, {**others, "Sign out": sign_in.SIGN_OUT}, study=_study().title))
+    if provider() is None:
+        st.html(html.signed_in(person.name, roles, {"Change reader": reader_link(0)}))
+        return
+    others = {"Studies": "/"} if len(studies()) > 1 else {}
+    st.html(html.signed_in(person.name, roles, {**others, "Sign out": sign_in.SIGN_OUT}, study=_study().title))
 
 
 def draw_anew() -> None:
-    """Run the fragment again, or the whole page where it is the page that runs. Where a press failed, that run says so, and no other follows."""
+    """Run the fragment, or else the page, once more; where a press failed that run says so, and none follows."""
     run = _run.get(None)
     if run is not None and run.is_second:
         return
@@ -469,7 +468,7 @@ def draw_anew() -> None:
 
 @dataclass
 class _Run:
-    """One run of a page, or of a part of it: what is wrong, and where it says so. One that only draws anew after a press that failed saves nothing."""
+    """One run of a page or a part of it: what failed, and where it says so. The one after a failed press saves nothing."""
 
     top: DeltaGenerator
     fault: str = ""
@@ -519,7 +518,7 @@ def _forget() -> None:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Around a page, or a part that runs by itself: where the database fails, it says so in a sentence, and can be tried again."""
+    """Around a page or a fragment: where the database fails, a sentence says so, and one can try again."""
     fault, outer = st.session_state.pop("fault", ""), _run.get(None)
     run = _Run(st.empty(), fault, is_second=bool(fault))
     if fault:
@@ -570,7 +569,7 @@ def has_failed() -> bool:
 
 
 def saved(act: Callable[[], object]) -> bool:
-    """Do what a press asks for. Where the database fails, the page says so and stays as it was, and nothing more is saved in this run."""
+    """Do what a press asks for. Where the database fails, the page says so, and this run saves nothing more."""
     run = _run.get()
     if run.fault:
         return False

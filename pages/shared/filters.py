@@ -65,7 +65,7 @@ SELECTS: Mapping[str, tuple[str, Sequence[str] | None, Callable[[str], str]]] = 
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of one form of filters; `hidden`: conversations that wait for the viewer: their models are not named."""
+    """The fields of one form of filters. Models of `hidden` conversations, which wait for the viewer, are not named."""
 
     hidden: frozenset[int]
     form: str = ""
@@ -77,7 +77,7 @@ class Fields:
         return {"key": self.form + key, "disabled": self.disabled, **kept}
 
     def choose(self, *names: str, **labels: str) -> dict[str, str | None]:
-        """Fields of `SELECTS` beside one another: what was chosen in each. `labels`: of fields that have another label here."""
+        """What is chosen in some fields of `SELECTS`, drawn in a row; `labels`: those that differ here."""
         chosen = {}
         for name in names:
             label, options, shown = SELECTS[name]
@@ -103,18 +103,17 @@ class Fields:
 
     def of_cases(self, *names: str) -> dict[str, str | None]:
         """The fields that cases of triage alone have; nothing is drawn where the study has none."""
-        if not common.read("choices")["source"]:
-            return {}
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            return self.choose(*names)
+        return self._row(names if common.read("choices")["source"] else ())
 
     def of_tasks(self) -> dict[str, str | None]:
         """Likewise the fields of HealthBench Professional, by its tags."""
-        kinds = task_kinds()
-        if not kinds:
+        return self._row(task_kinds())
+
+    def _row(self, names: Sequence[str]) -> dict[str, str | None]:
+        if not names:
             return {}
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            return self.choose(*kinds)
+            return self.choose(*names)
 
 
 def task_kinds() -> list[str]:

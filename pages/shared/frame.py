@@ -1,4 +1,4 @@
-"""What stands around every page: under the navigation the glossary and who reads; a sidebar that makes room; and paper, which is light."""
+"""Around every page: glossary and reader under the navigation, a sidebar that makes room, light paper."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ _listen = st.components.v2.component("overread_frame", js=_JS)
 
 def show(person: Viewer) -> None:
     """Under the navigation, on every page."""
-    glossary.show()
-    common.sidebar_foot(person)
     with st.sidebar:
+        glossary.show()
+        common.sidebar_foot(person)
         _listen(key="frame")

@@ -1,4 +1,4 @@
-"""The words of the screens and what they mean, from docs/glossary.md: all of them from every page, one of them as help beside its word."""
+"""The glossary of docs/glossary.md: whole on every page, a row of it as help beside its word."""
 
 from functools import cache
 
@@ -25,14 +25,9 @@ def helps(*words: str) -> str:
     return "\n\n".join(f"{word.capitalize()}: {meanings()[word]}." for word in words)
 
 
-def show() -> None:
-    """The button of all words, for the sidebar; opening it draws nothing else anew."""
-    with st.sidebar:
-        _words()
-
-
 @st.fragment
-def _words() -> None:
+def show() -> None:
+    """The button of all words; opening it draws nothing else anew."""
     words = st.popover("Words", icon=":material/dictionary:", type="tertiary", key="words", on_change="rerun")
     if words.open:
         words.html(html.formatted(_text()))

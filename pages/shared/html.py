@@ -1,4 +1,4 @@
-"""Text on the screen, and the one place where HTML is made: all that comes from models, files and people is escaped here, and can load nothing."""
+"""The one place where HTML is made: what comes from models, files and people is escaped, and can load nothing."""
 
 import html
 import re
@@ -39,7 +39,7 @@ def escaped(text: object) -> str:
 
 
 def sentence(text: object) -> str:
-    """An English sentence, escaped. Names written from right to left stand apart in it, so that the words around them keep their places."""
+    """An English sentence, escaped. Names written from right to left are isolated: its words keep their order."""
     return _NAMES.sub(r"<bdi>\g<0></bdi>", escaped(text))
 
 
@@ -111,7 +111,7 @@ def formatted(text: str) -> str:
 
 
 def help_page(text: str) -> str:
-    """A page of our own docs: the same, but that it leads on to other pages of them, and that a line ends where the screen does."""
+    """A page of our own docs: its links to other pages work, and its lines end where the screen does."""
     linked = re.sub(r"<u>(.*?)</u> &lt;([\w-]+)\.md&gt;", r'<a href="?doc=\2" target="_self">\1</a>', formatted(text))
     linked = linked.replace("<br />", "").replace("<pre>", '<pre tabindex="0">')  # scrolls by keys too
     return f'<div class="or-page">{linked}</div>'
@@ -136,7 +136,7 @@ def reader_name(name: str) -> str:
 
 
 def response_names(responses: pd.DataFrame) -> list[str]:
-    """How the responses to one conversation are called: the model, with data set and repeat where one name would stand for several."""
+    """A name for each response to one conversation: the model, with data set and repeat where several share it."""
     models = responses["model"].astype(str)
     # what responses to cases are made for begins so
     made_for = responses["evaluation"].astype(str).str.removeprefix("acuity_")
@@ -174,7 +174,7 @@ def foot(text: str) -> str:
 
 
 def notice(text: str, *, kind: str = "note", reachable: bool = False) -> str:
-    """A sentence that must be seen; kind note, warning or error. `reachable`: by the Tab key too, so that what scrolls around it scrolls."""
+    """A sentence that must be seen; kind note, warning or error. `reachable`: by the Tab key."""
     role = "alert" if kind == "error" else "status"
     reach = ' tabindex="0"' if reachable else ""
     return f'<div class="or-notice or-{escaped(kind)}" role="{role}" dir="auto"{reach}>{sentence(text)}</div>'
@@ -199,7 +199,7 @@ def chips(words: Iterable[str]) -> str:
 
 
 def signed_in(name: str, roles: Iterable[str], ways: Mapping[str, str], *, study: str = "") -> str:
-    """Who is reading, for the sidebar's foot; in which study, where a server has several; and addresses by their words."""
+    """The sidebar's foot: who is reading, in which study where a server has several, and links."""
     of_study = f'<span dir="auto">{escaped(study)}</span>' if study else ""
     links = "".join(f'<a href="{escaped(to)}" target="_self">{escaped(words)}</a>' for words, to in ways.items())
     return f'<div class="or-signed">{of_study}<b dir="auto">{escaped(name)}</b><span>{escaped(", ".join(roles))}</span>{links}</div>'

@@ -42,7 +42,7 @@ READS = {Reads.DRAWN: "Drawn, weighted", Reads.ALL: "All, each once"}
 
 
 def chosen_reads(row: DeltaGenerator, *, asked: bool) -> Reads | None:
-    """Which reads enter, asked where the drawn ones are not all of them, each counted once; None: the usual ones, drawn if any are."""
+    """Which reads enter, asked where the drawn ones, weighted, are not all; None: drawn ones if there are any."""
     if not asked:
         return None
     words = row.segmented_control(

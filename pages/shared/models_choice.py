@@ -39,7 +39,7 @@ def evaluations(viewer: Viewer) -> pd.DataFrame:
 def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
     """The row of controls; each is kept in the address, and begins as the study states it.
 
-    Claim and physicians are None where nobody chose, or where no corrected scores are shown (`claims`); `known`: `evaluations`, one of them judged.
+    Claim and physicians are None where nobody chose, or no corrected scores are shown (`claims`). `known`: `evaluations`.
     """
     judges_of = results.judges_of(known)
     statement = common.read("analysis")
@@ -84,7 +84,7 @@ one_of = partial(page_cache.one_of, PAGE)
 
 
 def weighted(viewer: Viewer, chosen: Analysis, *, weighs: bool) -> tuple[Analysis, str]:
-    """The switch that weights examples to the themes of the full benchmark, where scores can be weighted (`weighs`); and what the weights do, in words."""
+    """The switch that weights examples to the full benchmark's themes, where scores can be; what it does, in words."""
     weights: Weighting | None = about(viewer, chosen)["weighting"] if weighs else None
     if weights is None:
         return chosen, ""
@@ -113,7 +113,7 @@ def analysis_words(viewer: Viewer, of_part: Results) -> str:
 
 
 def about(viewer: Viewer, chosen: Analysis) -> dict[str, Any]:
-    """What the page must know of a part before it draws a section: weighting, whether each judge labelled some of it (is_labelled), models by name."""
+    """What the page must know of a part: weighting, is_labelled (each judge labelled some of it), models by name."""
     plain = replace(chosen, claim=None, physicians=None, weighted=False)  # the same whatever intervals are to hold for
     return computed(_about, viewer, plain)
 
@@ -131,7 +131,7 @@ leave = partial(page_cache.leave, PAGE, KEYS)
 
 
 def computed(make: Callable[..., _Made], viewer: Viewer, chosen: Analysis, *arguments: Any) -> _Made:
-    """What `make(rubric_data, chosen, *arguments)` gives for the chosen part of the study, as `page_cache.computed` keeps it."""
+    """`make(rubric_data, chosen, *arguments)` of the chosen part of the study, as `page_cache.computed` keeps it."""
 
     def part() -> RubricData:
         return results.part_of(common.rubric_data(viewer), chosen, common.ask(results.example_ids, chosen))

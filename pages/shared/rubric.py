@@ -28,8 +28,8 @@ LEVELS: dict[Label | Acuity, str] = {
     Label.CANNOT_ASSESS: "– Cannot assess",
 }
 MOVES = (
-    "Your verdict here is open. It changes the reference label of an item that is not settled, and may send it to Adjudicate. Corrected scores, "
-    "judges' records and agreement do not count it."
+    "Your verdict here is open. It changes the reference label of an item that is not settled, and may send it to "
+    "Adjudicate. Corrected scores, judges' records and agreement do not count it."
 )
 WHOLE = 0  # stands for no criterion
 WIDGETS = ("label", "cause", "severity", "wrong", "note")
@@ -39,7 +39,7 @@ WIDGETS = ("label", "cause", "severity", "wrong", "note")
 def panel(
     viewer: Viewer, example_id: int, response_ids: list[int], judge: str, only: set[tuple[int, int]] | None
 ) -> None:
-    """Every criterion with everybody's verdicts; saves what the viewer says at once. A fragment: a click redraws the rubric alone."""
+    """Every criterion with everybody's verdicts; saves what the viewer says at once, and redraws itself alone."""
     opened = open_conversation(viewer, example_id)
     if opened is None:
         return
@@ -83,7 +83,7 @@ def columns(response_ids: Sequence[int]) -> Sequence[DeltaGenerator]:
 
 
 class Cells:
-    """What everybody says of an item (a criterion, or without one the level of care), and the viewer's own verdict on it, which is saved at once.
+    """What everybody says of an item (a criterion, or the level of care), and the viewer's own verdict, saved at once.
 
     Above all items stands why the viewer gives no verdict, and what became of the last press.
     """
@@ -103,7 +103,7 @@ class Cells:
             {} if self._wide else dict(zip(responses["response_id"], html.response_names(responses), strict=True))
         )
         self.acted = False
-        # Which verdict each widget was last set to. A dictionary of our own, since each access to the session is a place where another click may end the run.
+        # Which verdict each widget was last set to. A dictionary: at each access to the session a click may end the run.
         self._drawn: dict[str, int | None] = st.session_state.setdefault("rubric_drawn", {})
         verdicts = opened.verdicts
         of_criteria = verdicts["criterion_id"].astype(float).fillna(WHOLE).astype(int)
@@ -197,7 +197,7 @@ class Cells:
         return replace(decision, note=(note or "").strip())
 
     def _act(self, act: Callable[[], int], key: str, *, keep: Sequence[str]) -> None:
-        """Do it, and have all drawn anew. The widgets to keep hold what was saved, or already what was said since: that must not be lost."""
+        """Do it, and have all drawn anew. Widgets to keep hold what was saved or said since, which must not be lost."""
         numbers: list[int] = []
         try:
             common.saved(lambda: numbers.append(act()))
@@ -212,7 +212,7 @@ class Cells:
         self.acted = True
 
     def _synced(self, key: str, stored: object, seen: int | None) -> str:
-        """A widget's key, with its value set to what is stored, where the widget is new on the screen or another verdict was drawn last."""
+        """A widget's key; its value is set to what is stored where it is new or showed another verdict."""
         if key not in st.session_state or self._drawn.get(key, -1) != seen:
             st.session_state[key] = stored
             self._drawn[key] = seen

@@ -19,7 +19,7 @@ _searched = st.cache_data(max_entries=common.CACHED_LISTS, show_spinner=False)(s
 
 
 def of(response_id: int) -> str:
-    """The line of a response as HTML, "" where nothing is suspect or no judge has labelled it; what no run has flagged is searched here."""
+    """The line of a response as HTML, "" where nothing is suspect or no judge has labelled it."""
     with reading(common.engine()) as session:
         flagged = queries.suspects_of(session, [response_id]).get(response_id)
         text = "" if flagged else queries.judged_text(session, response_id)
@@ -27,6 +27,6 @@ def of(response_id: int) -> str:
 
 
 def show(response_id: int | None) -> None:
-    """Draw the line under a suspect response: only beside a judge's verdict, since a blind reader shall read it as any other."""
+    """Draw the line of a suspect response; only beside a judge's verdict: a blind reader reads it as any other."""
     if response_id is not None and (found := of(response_id)):
         st.html(found)

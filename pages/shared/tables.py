@@ -1,4 +1,4 @@
-"""Tables of numbers: as wide as what they hold and as high as their rows, whole numbers with separators, no column that says nothing."""
+"""Tables: as wide as what they hold, as high as their rows, whole numbers with separators, no empty column."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -14,7 +14,7 @@ PIXELS = dict.fromkeys(" .,:;'|/()[]ijlft", 4.1) | dict.fromkeys("%mwMW@", 12.0)
 """The width of a character of a table's font; of others `LETTER_PIXELS`."""
 LETTER_PIXELS, FRAME_PIXELS, WIDEST = 7.2, 17, 400
 NAME_LEAST, NAME_ANYHOW = 100, 200
-"""A column of names is not narrower than the one; it has the other where the table does not fit beside the sidebar anyhow."""
+"""The least width of a column of names, and the one where the table does not fit beside the sidebar anyhow."""
 ROOM_PIXELS = 980
 """What a window of 1280 has beside the sidebar."""
 WRAPS_FROM, LINE_PIXELS, MOST_LINES = 66, 20, 6
@@ -24,22 +24,22 @@ CLICKED: Mapping[str, Any] = {"on_select": "rerun", "selection_mode": ["single-r
 
 
 def height(n_rows: int, tallest: int = TALLEST, *, row_pixels: int = ROW_PIXELS) -> int:
-    """The height in pixels; a table higher than `tallest` rows of one line ends amid a row, so that one sees that it goes on."""
+    """The height in pixels; a table higher than `tallest` rows ends amid a row, so that one sees that it goes on."""
     n_shown = max(tallest * ROW_PIXELS // row_pixels, 1)
     rest = row_pixels // 2 if n_rows > n_shown else 0
     return HEADER_PIXELS + row_pixels * min(n_rows, n_shown) + rest
 
 
 def frame(columns: Mapping[str, Any], optional: Collection[str] = ()) -> pd.DataFrame:
-    """The columns as a table. `optional`: of these, the columns that are left out where they hold nothing but zeros, dashes or empty words."""
+    """The columns as a table, without those of `optional` that hold nothing but zeros, dashes or empty words."""
     made = pd.DataFrame({name: list(column) for name, column in columns.items()})
     return made.drop(columns=[name for name in optional if made[name].isin(NOTHING).all()])
 
 
 def formats(table: pd.DataFrame, names: Collection[str] = ()) -> dict[str, Any]:
-    """How columns are drawn: whole numbers with separators, words as wide as the longest: left alone, Streamlit cuts off what is longer than the first rows.
+    """How columns are drawn: whole numbers with separators, words as wide as the longest, which Streamlit would cut off.
 
-    `names`: columns of names, which have the room that the others leave in a window of 1280; a longer name takes several lines (`row_pixels`).
+    `names`: columns that have the room which others leave in a window of 1280; longer names take several lines.
     """
     return {
         name: st.column_config.NumberColumn(format="localized")
@@ -87,7 +87,7 @@ def show(
     notes: Mapping[str, str] | None = None,
     **how: Any,
 ) -> Any:
-    """A table; `alt` says what it holds, for those who do not see it. `notes`: what columns mean, at their heads. Returns what Streamlit does."""
+    """A table; `alt` says what it holds, for those who do not see it; `notes` are the tooltips of its columns."""
     table = frame(columns, optional)
     drawn = formats(table, names)
     drawn |= {name: {**drawn[name], "help": note} for name, note in (notes or {}).items()}
@@ -128,7 +128,7 @@ def choose(
 ) -> int | None:
     """A table of which a click opens one row. Returns the place of the row that was clicked, from 0.
 
-    `opened` is told the place before the page runs, which then draws what was opened without this table; after a restart of the server only the page is.
+    `opened` is told the place before the page runs; after a restart of the server only the return value tells.
     """
 
     def clicked() -> None:

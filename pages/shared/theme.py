@@ -1,4 +1,4 @@
-"""How a figure is shown: in the page's own ink, with what it can be saved as; and the viewer's theme, for what no style sheet reaches."""
+"""Figures in the page's own ink, with what they can be saved as; the theme, for what no style sheet reaches."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ def ink() -> str:
 
 
 def figure(drawn: go.Figure, *, key: str, alt: str, **more: Any) -> Any:
-    """A figure, and under it the way to save it as SVG, PNG or numbers; `alt` is for those who do not see it. What was selected, where `more` asks for it."""
+    """A figure, to be saved as SVG, PNG or numbers; `alt` is for those who do not see it. Returns what was selected."""
     event = st.plotly_chart(inked(drawn), config={"displayModeBar": False}, key=key, alt=alt, **more)
     cells = numbers(drawn).map(lambda cell: guarded(cell) if isinstance(cell, str) else cell)
     data = {
@@ -48,7 +48,7 @@ def figure(drawn: go.Figure, *, key: str, alt: str, **more: Any) -> Any:
 
 @contextmanager
 def figures_fetched(*, wanted: bool) -> Iterator[None]:
-    """While the study is read, have the browser prepare what draws figures, which takes as long; once a session, and only if `wanted`."""
+    """While the study is read, the browser prepares what draws figures, which takes as long; once a session."""
     place = st.empty()
     if wanted and FETCHED not in st.session_state:
         place.plotly_chart(blank(), config={"displayModeBar": False}, key=f"{FETCHED}_blank")

@@ -1,4 +1,4 @@
-"""The first screen: who reads, what Overread is, what each role does next; and a short tour a role, on Overview until it is left."""
+"""The first screen: who reads, what Overread is, what each role does; and a tour for each role, on Overview."""
 
 import streamlit as st
 
@@ -67,7 +67,7 @@ def roles() -> str:
 
 
 def welcome() -> None:
-    """Who reads, before any page: the profiles as links; in a study without people, the first one is made here. Where people sign in, nobody picks."""
+    """Before any page: the profiles as links, or the form for the first person; where people sign in, nobody picks."""
     if provider() is not None:
         common.ask_who()
         return
@@ -95,7 +95,7 @@ def welcome() -> None:
 
 
 def show(viewer: Viewer) -> None:
-    """The panel in hand of this person's tour, until it is left, which the browser keeps; then the button that begins it again."""
+    """The panel of this person's tour until it is left, which the browser keeps; then the button to begin it again."""
     known, cookie = [role for role in STEPS if role in viewer.roles], f"overread_tour_{viewer.person_id}"
     st.session_state.setdefault("tour_left", kept_choices.kept(cookie))
     kept_choices.keep(cookie, yes=st.session_state["tour_left"])

@@ -1,4 +1,4 @@
-"""Cases as a list: the patient's first words, what the model told the patient, how it was read, and the ways to the case and to readers."""
+"""Cases as a list: the patient's first words, the answer, how it was read, the ways to the case and to readers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ ASSIGNED = "Physicians have it to read already. What they read enters the matric
 
 
 def listing(here: Here, rows: pd.DataFrame, *, key: str, notes: Sequence[str] = (), nothing: str = "") -> None:
-    """Some rows of `Read.found` as cases, ten at a time; `key` begins the keys of its elements, `notes` are said of each row, `nothing` where there is none."""
+    """Rows of `Read.found` as cases, ten at a time. `key` begins the keys, `notes` are said of the rows, `nothing` of none."""
     if rows.empty:
         st.html(html.quiet(nothing))
         return
@@ -56,8 +56,8 @@ def listing(here: Here, rows: pd.DataFrame, *, key: str, notes: Sequence[str] = 
 def described(triage_data: TriageData, rows: pd.DataFrame, judges: Mapping[str, str]) -> pd.DataFrame:
     """Some rows of predictions with what a card shows.
 
-    Adds the columns `OF_CASES`, sample (row of `triage_data.samples`, unless it is there already: the response that `shown_samples` chooses; -1: no text is
-    known), response_id (of it, -1: none), sample_level (as the judge of its format read it; NaN where it did not) and sample_name (as Browse calls it).
+    Adds the columns `OF_CASES` and, of the column sample or else of the response that `shown_samples` chooses,
+    response_id (-1: none), sample_level (as the judge of its format read it, or NaN) and sample_name (as in Browse).
     """
     numbers = triage_data.samples["row"].to_numpy()
     wanted = rows["row"].to_numpy()
@@ -106,7 +106,7 @@ def answer_parts(row: Mapping[Any, Any], text: Told | None, judge: str, title: s
 
 
 def _assign(viewer: Viewer, item: tuple[int, int], *, is_assigned: bool, key: str) -> None:
-    """Put the response before physicians; disabled with the reason where they have it already, or the viewer may not."""
+    """The button that assigns a response; disabled with the reason where it is assigned or the viewer may not."""
     why = ASSIGNED if is_assigned else reason(check_can_assign, viewer)
     words, icon = ("Assigned", "check") if is_assigned else ("Assign for review", "assignment_ind")
     if st.button(words, icon=f":material/{icon}:", disabled=bool(why), help=why or None, key=key):

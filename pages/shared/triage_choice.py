@@ -1,4 +1,4 @@
-"""What the sections of Triage and Calibration share: the choice in the row of controls, the numbers of that choice, and what is said without any."""
+"""What Triage and Calibration share: the row of controls, the numbers of a choice, and what is said without any."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ class Gold(StrEnum):
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is looked at; `judges` are by format, who is taken at their word for the level of an answer: pairs, so that they can be a key."""
+    """What is looked at; `judges`: pairs of a format and the judge that reads the levels of its answers."""
 
     judges: tuple[tuple[str, str], ...]
     gold: Gold = Gold.FILE
@@ -56,7 +56,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Read:
-    """The cases with the gold that was chosen, and what every model says of them (`found`: predictions with `CASE_COLUMNS`)."""
+    """The cases with the chosen gold, and every model's predictions with `CASE_COLUMNS` (`found`)."""
 
     triage_data: TriageData
     found: pd.DataFrame
@@ -86,8 +86,8 @@ def _published(triage_data: TriageData, formats: tuple[Format, ...]) -> pd.DataF
 class About:
     """What the page must know before it draws anything.
 
-    `judges`: by format that the study shows, the stated or usual one first; last the majority, where there are several. `n_elsewhere`: responses in neither
-    format.
+    `judges`: by format, the stated or usual one first; last the majority, where there are several.
+    `n_elsewhere`: responses in neither format.
     """
 
     n_cases: int
@@ -145,7 +145,7 @@ def usual(known: About) -> Chosen:
 
 
 def controls(known: About, *, gold: bool) -> Chosen:
-    """Who reads the levels of each format and, with `gold`, whose gold counts, drawn in the row that is open; each is kept in the address."""
+    """Who reads the levels of each format and, with `gold`, whose gold counts; each is kept in the address."""
     judges = {
         word: str(one_of(f"{HEADS[word]}, read by", known.judges[word], f"triage_{word}_judge", width=170))
         for word in FORMATS
@@ -172,7 +172,7 @@ leave = partial(page_cache.leave, PAGE, KEYS)
 
 @dataclass(frozen=True)
 class Here:
-    """What every section is given; `row` is where it draws controls of its own, before those that all sections share."""
+    """What every section is given; in `row` it draws its own controls, before those that all sections share."""
 
     viewer: Viewer
     chosen: Chosen
@@ -183,8 +183,8 @@ class Here:
     def model(self, *, all_models: bool = False, published: bool = False, width: int = 200) -> str | None:
         """The model that is chosen: one choice for all sections, in the address under one name, drawn in the row.
 
-        Where none is chosen: None where the section shows `all_models`, else its first. A published matrix has no cases to show in most sections:
-        there the choice stays as it is, and a line says what is shown.
+        Where none is chosen: None where the section shows `all_models`, else its first. Where a published matrix is
+        chosen and the section needs cases, the choice stays, and a line says what is shown.
         """
         of_matrices = [f"{name}{PUBLISHED}" for name in self.known.published]
         offered = [*self.known.models, *(of_matrices if published else ())]
@@ -214,7 +214,7 @@ class Here:
     def computed(
         self, make: Made, *arguments: Any, of: Callable[[Read], Any] = lambda read: read, about: Hashable = None
     ) -> Any:
-        """What `make(of(read), *arguments)` gives, as `page_cache.computed` keeps it; `about` tells apart what `of` gives."""
+        """`make(of(read), *arguments)`, as `page_cache.computed` keeps it; `about` tells apart what `of` gives."""
         return page_cache.computed(make, self.viewer, lambda: of(self.read), *arguments, about=(self.chosen, about))
 
     def of_predictions(self, make: Made) -> Any:

@@ -1,4 +1,4 @@
-"""HTML of the Triage page: levels as chips, votes and samples as small bars, a case with what the model told the patient."""
+"""HTML of Triage: levels as chips, votes and samples as small bars, a case with the answer to the patient."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ def level(value: float) -> str:
 
 
 def needs_gives(gold: float, predicted: float) -> str:
-    """What the case needs, what the answer gives, and which way that is wrong; under-triage stands in a heavy border."""
+    """What the case needs, what the answer gives, and which way that is wrong."""
     if math.isnan(gold):
         return f'<span class="or-way">answers {level(predicted)}</span>'
     chips = f"needs {level(gold)} answers {level(predicted)}"
@@ -49,7 +49,7 @@ def counted(counts: Iterable[float]) -> str:
 
 
 def votes(lines: Iterable[tuple[str, Sequence[float], str]]) -> str:
-    """Small bars under one another; `lines` are whose levels these are, shares of the four levels, and the same in words."""
+    """Small bars; `lines`: whose levels these are, shares of the four levels, and the same in words."""
     rows = "".join(
         f"<span>{escaped(name)}</span>{bar(shares)}<span>{escaped(words)}</span>" for name, shares, words in lines
     )
@@ -80,7 +80,7 @@ def flip(gold: float, qa: float, conversation: float) -> str:
 
 
 def case(first_words: str, head: str, about: Iterable[str], answer: str = "", beside: str = "") -> str:
-    """A case of a list: what happened (`head`), on whom (`about`: words), the patient's first words; `answer` below and `beside` to their right are HTML."""
+    """A case: what happened (`head`), `about` whom, the first words; HTML of the `answer` below and `beside` to the right."""
     right = f'<div class="or-triage-beside">{beside}</div>' if beside else ""
     words = first_words if first_words.rstrip()[-1:] in ENDS else f"{first_words.rstrip()} …"
     parts = " · ".join(f"<bdi>{escaped(part)}</bdi>" for part in about if part)
@@ -102,7 +102,7 @@ def told(text: str, model: str) -> str:
 
 
 def read_as(judge: str, value: float, explanation: str, predicted: float) -> str:
-    """How a judge read the level of an answer, and in which words; and that most samples say otherwise where they do."""
+    """How a judge read the level of an answer, in which words, and whether most samples say otherwise."""
     why = f'<div class="or-why">{html.verbatim(explanation, SHORT)}</div>' if explanation else ""
     said = f"read {level(value)}" if value >= 1 else "found no level"
     fits = math.floor(value) <= predicted <= math.ceil(value)

@@ -17,17 +17,18 @@ from evalcore.team.studies import review_link
 from pages.shared import common, html, tables
 
 SHARED = (
-    "Could take: waiting responses that this reader may get. Readers share them, so the days left are at most these. Pace: locked reads a day, over the "
-    "last seven days. The link opens Review for whoever signs in; it holds no secret."
+    "Could take: waiting responses that this reader may get. Readers share them, so the days left are at most these. "
+    "Pace: locked reads a day, over the last seven days. The link opens Review for whoever signs in; it holds no "
+    "secret."
 )
 REASON_HELP = "Readers who have begun something see this line. They may read blind: no model, no judge."
 QUEUE_HELP = (
-    "Before the first read: puts the hash of the items, their order, probabilities and seed into the audit trail, to register it. `overread assignments "
-    "freeze` also writes the file that the hash is of."
+    "Before the first read: puts the hash of the items, their order, probabilities and seed into the audit trail, to "
+    "register it. `overread assignments freeze` also writes the file that the hash is of."
 )
 EXTEND_HELP = (
-    "Drawn with the same filters among what fits now and is not assigned yet, with a seed that follows from the first. Estimates treat all as if they had been "
-    "drawn at once."
+    "Drawn with the same filters among what fits now and is not assigned yet, with a seed that follows from the "
+    "first. Estimates treat all as if they had been drawn at once."
 )
 
 
@@ -58,7 +59,7 @@ def readers(hidden: frozenset[int]) -> None:
 
 
 def change(viewer: Viewer, found: pd.DataFrame, label: dict[Ask, str], hidden: frozenset[int]) -> None:
-    """One assignment that goes on, and the acts on it. `found`: as `assignment_queries.assignments`; `label`: of a question."""
+    """The acts on an assignment. `found`: as `assignment_queries.assignments`; `label`: of a question."""
     if said := st.session_state.pop("amended", None):
         st.html(html.notice("Changed."))
         st.html(html.items(said))

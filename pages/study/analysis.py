@@ -27,8 +27,8 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     if current is None:
         st.html(
             html.notice(
-                "Nothing is stated yet, so every choice is the usual one. State the analysis before physicians read: a margin that was chosen "
-                "after the reads were seen proves nothing."
+                "Nothing is stated yet, so every choice is the usual one. State the analysis before physicians read: "
+                "a margin that was chosen after the reads were seen proves nothing."
             )
         )
     else:
@@ -42,10 +42,12 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
             _said(version)
     st.html(
         html.foot(
-            "Models, Triage, compare, the methods and the bundle follow the newest version. A version is never changed; each keeps how many blind first "
-            "reads of items existed when it was stated. Controls on Models look at other choices, and say so there. The widest claim: new examples like these "
-            "and physicians in general, where at least 3 effective readers have read; else these physicians. Margin: by how much the first model may be worse "
-            "and still count as not worse (non-inferior), or either differ and still count as alike (equivalent)."
+            "Models, Triage, compare, the methods and the bundle follow the newest version. A version is never "
+            "changed; each keeps how many blind first reads of items existed when it was stated. Controls on Models "
+            "look at other choices, and say so there. The widest claim: new examples like these and physicians in "
+            "general, where at least 3 effective readers have read; else these physicians. Margin: by how much the "
+            "first model may be worse and still count as not worse (non-inferior), or either differ and still count "
+            "as alike (equivalent)."
         )
     )
 

@@ -26,16 +26,16 @@ ASKS = {
 }
 COUNTED = "Drawn: out of all that fitted. Reads done: out of all that were asked for."
 SLIPS = (
-    "Slips: answers that a reader corrected after the lock and before anything of the judge was shown, out of all answers given here. "
-    "The later answer counts; both are kept."
+    "Slips: answers that a reader corrected after the lock and before anything of the judge was shown, out of all "
+    "answers given here. The later answer counts; both are kept."
 )
 PRACTICE_HELP = (
-    "Before the first real response each reader reads three whose labels are settled, and sees after each where they differ. "
-    "These reads are not counted, and nobody is ever assigned what they practised on."
+    "Before the first real response each reader reads three whose labels are settled, and sees after each where they "
+    "differ. These reads are not counted, and nobody is ever assigned what they practised on."
 )
 PRACTICES = (
-    "Practice: responses read, of those set apart. Labels agreed: with what physicians settled, at the first read of each response; "
-    "practice that is repeated changes nothing here."
+    "Practice: responses read, of those set apart. Labels agreed: with what physicians settled, at the first read of "
+    "each response; practice that is repeated changes nothing here."
 )
 ON_ONE_CRITERION = (
     "Conditions on criteria, judges and physicians must all hold for one and the same criterion of a response. "
@@ -50,8 +50,8 @@ MODES = {
 FEW_NAMES = 2
 HIDE = "Readers see no verdict on what they have not read"
 HIDE_HELP = (
-    "Without this a reviewer may open any verdict in Browse or Export; that takes the conversation out of the reviewer's blind reads. "
-    "With it nothing is shown to reviewers before their own read, unless a lead releases them."
+    "Without this a reviewer may open any verdict in Browse or Export; that takes the conversation out of the "
+    "reviewer's blind reads. With it nothing is shown to reviewers before their own read, unless a lead releases them."
 )
 
 
@@ -121,11 +121,16 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
                 make_blind=make_blind,
                 practice=practice,
             )
-            report = assign(common.engine(), choice, actor=viewer, dry_run=check)
-            done = "would be assigned; nothing was changed" if check else "assigned"
-            what = "case" if choice.ask is Ask.GOLD_ACUITY else "response"
-            st.html(html.notice(f"{counted(report.n_items, what)} {done}."))
-            st.html(html.items(report.sentences()))
+            assign_now(choice, viewer, dry_run=check)
+
+
+def assign_now(choice: Choice, viewer: Viewer, *, dry_run: bool, more: str = "") -> None:
+    """Assign, or only check, and say what came of it; `more` is said of the items."""
+    report = assign(common.engine(), choice, actor=viewer, dry_run=dry_run)
+    done = "would be assigned; nothing was changed" if dry_run else "assigned"
+    what = "case" if choice.ask is Ask.GOLD_ACUITY else "response"
+    st.html(html.notice(f"{counted(report.n_items, what)}{more} {done}."))
+    st.html(html.items(report.sentences()))
 
 
 def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
@@ -150,7 +155,7 @@ def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
 
 
 def who(form: str) -> tuple[list[str], str | None]:
-    """Who may read: the fields for readers and their specialty. `form`: whose fields they are: the beginning of their keys."""
+    """The fields for readers and their specialty; `form` begins their keys."""
     people = readers_of(common.read("people"))
     specialties = sorted({word for person in people for word in person.specialties})
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,4 +1,4 @@
-"""Cases of triage: what became of each, what the labels of each source stand for, and how cases are counted. A tab of the Study page."""
+"""Cases of triage: what became of each, what the labels of each source stand for, how cases are counted."""
 
 import math
 import re
@@ -54,9 +54,10 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
             tables.show(shown, key="study_ways", alt=why)
         st.html(
             html.foot(
-                f"A panel of two votes or more decides: its median vote is the level. Ambiguous: {rule_words(rule)}; such a case has no level. Of cases "
-                "without a panel the file's own level counts, or what the label map of the source makes of its label. What a file says against its votes is "
-                "named when it is imported."
+                f"A panel of two votes or more decides: its median vote is the level. Ambiguous: {rule_words(rule)}; "
+                "such a case has no level. Of cases without a panel the file's own level counts, or what the label "
+                "map of the source makes of its label. What a file says against its votes is named when it is "
+                "imported."
             )
         )
     if len(found.published):  # they have no cases: they are named, so that nobody misses them above
@@ -95,16 +96,18 @@ def settings(viewer: Viewer) -> None:
     _maps(viewer, disabled=bool(why_not))
     st.html(
         html.foot(
-            f"{MEANINGS}. Upper and lower case, and blanks, hyphens and underscores between words, make no other label. A label that its source's map does not "
-            "know stops an import. A change counts for cases that are imported from then on: those imported before keep what was made of them."
+            f"{MEANINGS}. Upper and lower case, and blanks, hyphens and underscores between words, make no other "
+            "label. A label that its source's map does not know stops an import. A change counts for cases that are "
+            "imported from then on: those imported before keep what was made of them."
         )
     )
     st.subheader("How cases are counted", anchor=False, help=glossary.helps("gold", "boundary, ambiguous"))
     _settings(viewer, disabled=bool(why_not))
     st.html(
         html.foot(
-            "Spread: the mean squared difference over all pairs of a panel's votes, in levels. An ambiguous case has no gold: no answer is right or wrong. "
-            "A panel of two votes or more decides by its spread; of other cases the file says whether physicians disagreed."
+            "Spread: the mean squared difference over all pairs of a panel's votes, in levels. An ambiguous case has "
+            "no gold: no answer is right or wrong. A panel of two votes or more decides by its spread; of other cases "
+            "the file says whether physicians disagreed."
         )
     )
 
@@ -161,7 +164,7 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
 
 
 def _editor(source: str, table: label_maps.Table, counts: pd.DataFrame, *, disabled: bool) -> list[tuple[str, str]]:
-    """The map as it stands on the screen. A label of its cases that it does not know waits in a row of its own, and is left out while it stays empty."""
+    """The map as it stands on the screen. A label that it does not know has a row, left out while it stays empty."""
     shown = pd.DataFrame(list(table), columns=list(label_maps.COLUMNS), dtype="str").assign(
         cases=counts["n_cases"].to_numpy(), otherwise=counts["n_otherwise"].to_numpy()
     )

@@ -1,4 +1,4 @@
-"""A file with names of its own on the Study page: its first rows, what each column is, three conversations as they will stand in Browse, what is missing."""
+"""A file with names of its own: first rows, what each column is, three conversations as Browse will show them."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -245,7 +245,7 @@ def _of(words: list[str], known: Iterable[str]) -> list[str]:
 
 
 def _shown(given: Sample, names: OwnNames, options: Options, *, is_whole: bool) -> None:
-    """The first conversations, as they will stand in Browse; a fault only once nothing is missing, which may be its cause."""
+    """The first conversations, as Browse will show them; a fault only once nothing is missing."""
     found, fault = conversations(given, names, options)
     if fault and is_whole:
         st.html(html.notice(fault, kind="warning"))

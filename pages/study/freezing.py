@@ -8,8 +8,9 @@ from evalcore.study.schema import Viewer
 from pages.shared import common, html
 
 SAYS = (
-    "A frozen study can be read, shown and exported, and nothing in it can be changed. Every export, the methods and the bundle carry the last hash of its "
-    "audit trail and the stated analysis. Still recorded: who is let in, who came, and who saw or exported what."
+    "A frozen study can be read, shown and exported, and nothing in it can be changed. Every export, the methods and "
+    "the bundle carry the last hash of its audit trail and the stated analysis. Still recorded: who is let in, who "
+    "came, and who saw or exported what."
 )
 
 

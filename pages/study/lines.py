@@ -12,8 +12,8 @@ from pages.shared import common, html, routes
 
 MOST = 20  # forms that one page draws
 BLIND = (
-    "Only this reader and the leads see a thread. Readers read blind: mention no verdict, judge or model, and not what you think "
-    "of the response yourself."
+    "Only this reader and the leads see a thread. Readers read blind: mention no verdict, judge or model, and not "
+    "what you think of the response yourself."
 )
 
 

@@ -1,4 +1,4 @@
-"""What was imported, with what each import brought; take one back or bring it back, change names, and what is marked as broken."""
+"""Imports with what each brought, to withdraw or restore; names to change; responses marked as broken."""
 
 import pandas as pd
 import streamlit as st

@@ -202,8 +202,8 @@ with import_tab:
     _importing(viewer)
     st.html(
         html.foot(
-            "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never changed: a new one by the same rater on the "
-            "same item is kept beside the old one and counts in its place."
+            "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never "
+            "changed: a new one by the same rater on the same item is kept beside the old one and counts in its place."
         )
     )
 for tab, show in (

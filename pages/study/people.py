@@ -13,8 +13,8 @@ from pages.shared import common, html
 
 ROLES = [role.value for role in Role]
 KEYS = (
-    "With a key a notebook or a dashboard reads labels, scores, agreement and progress over HTTP (Help: Follow a study with a program). It reads what the "
-    "chosen person may, writes nothing, and is in the audit trail."
+    "With a key a notebook or a dashboard reads labels, scores, agreement and progress over HTTP (Help: Follow a "
+    "study with a program). It reads what the chosen person may, writes nothing, and is in the audit trail."
 )
 
 
@@ -28,7 +28,10 @@ def show(viewer: Viewer) -> None:
         "Languages": [", ".join(LANGUAGES.get(code, code) for code in person.languages) for person, _, _ in everybody],
     }
     if provider() is not None:
-        table["Sign-in"] = [_state(is_active=is_active, signs_in=signs_in) for _, is_active, signs_in in everybody]
+        table["Sign-in"] = [
+            ("signs in" if signs_in else "not yet") if is_active else "access removed"
+            for _, is_active, signs_in in everybody
+        ]
     st.dataframe(table, key="people", hide_index=True, alt="People of this study")
     why_not = reason(check_can_add_people, viewer)
     if why_not:
@@ -42,12 +45,6 @@ def show(viewer: Viewer) -> None:
             [person for person, _, _ in everybody],
             {person.name: is_active for person, is_active, _ in everybody},
         )
-
-
-def _state(*, is_active: bool, signs_in: bool) -> str:
-    if not is_active:
-        return "access removed"
-    return "signs in" if signs_in else "not yet"
 
 
 def _add(viewer: Viewer, *, off: bool) -> None:

@@ -1,4 +1,4 @@
-"""The Plan part of the Study page: what is to be known and how exactly, how much has to be read for it, and the drawing of it."""
+"""The Plan tab: what is to be known and how exactly, how much has to be read for it, and the drawing of it."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from evalcore.planning import acts as planning_acts, words
 from evalcore.planning.pilot_estimates import Target, options
 from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, answer, curve
 from evalcore.planning.words import narrowing
-from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
+from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.drawings import Goal
 from evalcore.rubric.results import evaluations
@@ -101,14 +101,14 @@ def show(viewer: Viewer) -> None:
 
 
 FOOT = (
-    "Widths are half of the expected 95 % interval, for the claim that is named; of a judge's errors, over all that it has labelled. For "
-    "physicians in general they allow for how far those who have read differ. They "
-    "follow from how far physicians' votes were from what the judges' labels let expect, and how alike "
-    "the errors on one response were. Whole responses are drawn, for a difference both models' responses to the same examples. By importance a response is "
-    "the more likely drawn the more its criteria move the score and the more the judges of the study, or one that was asked several times, "
-    "disagree on them; no probability is below a fifth of the mean. While "
-    "little is read, widths lean to the wide side; the "
-    "parts of the uncertainty are as measured, by the method of moments, and rough with few physicians. Every drawing keeps its seed and its probabilities."
+    "Widths are half of the expected 95 % interval, for the claim that is named; of a judge's errors, over all that "
+    "it has labelled. For physicians in general they allow for how far those who have read differ. They follow from "
+    "how far physicians' votes were from what the judges' labels let expect, and how alike the errors on one response "
+    "were. Whole responses are drawn, for a difference both models' responses to the same examples. By importance a "
+    "response is the more likely drawn the more its criteria move the score and the more the judges of the study, or "
+    "one that was asked several times, disagree on them; no probability is below a fifth of the mean. While little is "
+    "read, widths lean to the wide side; the parts of the uncertainty are as measured, by the method of moments, and "
+    "rough with few physicians. Every drawing keeps its seed and its probabilities."
 )
 
 
@@ -258,8 +258,5 @@ def _draw(viewer: Viewer, found: Answer, n_readers: int) -> None:
             plan = common.ask(planning_acts.draw, found.target, n_units=int(n_units), design=design, seed=seed)
             who: dict[str, Any] = {"readers": tuple(readers), "specialty": specialty, "n_readers": n_readers}
             choice = Choice(drawn=plan.drawn, seed=plan.seed, practice=practice, **who)
-            report = assign(common.engine(), choice, actor=viewer, dry_run=check)
-            done = "would be assigned; nothing was changed" if check else "assigned"
             criteria = counted(plan.n_items, "criterion", "criteria")
-            st.html(html.notice(f"{counted(report.n_items, 'response')} with {criteria} {done}."))
-            st.html(html.items(report.sentences()))
+            assigning.assign_now(choice, viewer, dry_run=check, more=f" with {criteria}")

@@ -1,4 +1,4 @@
-"""One run: how far it is, what it costs, where its answers are, what failed; a lead stops it, goes on with it, and has failures asked again."""
+"""One run: progress, cost, its answers and failures; a lead stops it, resumes it, and has failures asked again."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -23,13 +23,13 @@ from pages.shared.rubric import records
 NOTHING, LONGEST, ON_A_PAGE = "–", 400, 10
 REPLY, ERROR = Fold(400, 6), Fold(240, 3)  # of a reply as much stands there as tells what went wrong; the rest unfolds
 WHY = (
-    "A reply that could not be read may still show what a judge thinks. So replies are shown to leads only, and never those on conversations that wait for "
-    "the lead's own read."
+    "A reply that could not be read may still show what a judge thinks. So replies are shown to leads only, and never "
+    "those on conversations that wait for the lead's own read."
 )
 OPENED = "run"  # in the address: the number of the run that is open
 LIVE_SECONDS = 2
 PATIENCE = 10
-"""What took long to count is counted again only after so many times as long; of a million questions it takes a second."""
+"""What took long to count is counted again only after so many times as long: a million questions take a second."""
 REFUSED = "run_refused"
 """Why no process could be started when it was last tried: the number of the run, and a sentence."""
 
@@ -77,8 +77,9 @@ def _line(row: RunRow, *, is_named: bool) -> str:
     judge = f" The judge {' and '.join(seen)}." if seen else ""
     how = f"Asked: {summary.how_words(spec.model)}. " if is_named else ""
     return (
-        f"Run {row.run_id} on the data set {spec.dataset}, started by {row.started_by}, first on {common.local_time(row.created_at)}. "
-        f"{how}Prompt {spec.prompt_version}; {counted(row.concurrency, 'question')} at once.{limit}{judge}"
+        f"Run {row.run_id} on the data set {spec.dataset}, started by {row.started_by}, first on "
+        f"{common.local_time(row.created_at)}. {how}Prompt {spec.prompt_version}; "
+        f"{counted(row.concurrency, 'question')} at once.{limit}{judge}"
     )
 
 
@@ -94,7 +95,7 @@ def bar(at: Progress) -> str:
 
 
 def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) -> None:
-    """Drawn every two seconds while somebody works; the rest of the page, when the first question has failed and when nobody works any more."""
+    """Drawn every two seconds while somebody works; the whole page at the first failure and at the end."""
     row = common.ask(queries.run, run_id)
     at = progress(row)
     stands = state(viewer, at)
@@ -207,7 +208,7 @@ def _page(viewer: Viewer, run_id: int, outcomes: list[Outcome], n_all: int) -> N
 
 
 def failure_html(failed: Mapping[Any, Any]) -> str:
-    """A question that failed: what it was about, why, and the reply as it came; all is escaped, since it comes from servers."""
+    """A question that failed: what it was about, why, and the reply as it came, escaped."""
     n_tries = int(failed["n_tries"])
     about = [
         failed["prompt_id"],
@@ -264,7 +265,7 @@ def unnamed(viewer: Viewer) -> frozenset[str]:
 
 
 def state(viewer: Viewer, at: Progress) -> summary.State:
-    """How a run stands. Why it stopped is told whole to leads alone, and to none who may yet read blind: a judge may speak in its last words."""
+    """The state of a run. Why it stopped may quote a judge: whole to leads alone, and to no blind reader."""
     return summary.state_of(
         at, with_words=bool(at.reason) and allows(check_can_run, viewer) and not common.blind(viewer)
     )
@@ -280,7 +281,7 @@ def open_(run_id: int | None) -> None:
 
 
 def start(viewer: Viewer, spec: RunSpec, *, concurrency: int, max_cost: float | None) -> int:
-    """Start a run, or the same one again, with a process that works on it. Returns its number: it is there also where no process could be started."""
+    """Start or resume a run with a process of its own. Returns its number, also where no process could be started."""
     check_can_run(viewer)
     key_of(spec.model)
     run_id = runs.start(common.engine(), spec, actor=viewer, concurrency=concurrency, max_cost=max_cost)
@@ -297,7 +298,7 @@ def retry(viewer: Viewer, row: RunRow, outcomes: Collection[Outcome]) -> None:
 
 
 def _work(run_id: int) -> None:
-    """Start a process, unless nothing is left to ask or somebody works on the run; who was told to stop only ends what is in flight."""
+    """Start a process, unless nothing is left to ask or somebody works on the run and was not told to stop."""
     st.session_state.pop(REFUSED, None)
     is_open = common.ask(queries.run, run_id).state is RunState.OPEN
     if not is_open or not all(one.stop_asked for one in common.ask(worker.alive, run_id)):

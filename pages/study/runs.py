@@ -51,7 +51,7 @@ FORMATS = {Format.QA: "qa: asked for a level", Format.CONVERSATION: "conversatio
 SAMPLES = {RunKind.RESPOND: 1, RunKind.TRIAGE: 5}
 AT_ONCE, MOST_SAMPLES = 20, 1_000
 TEMPERATURE = 1.0
-"""Of answers to cases where nobody says another, as the command has it: samples that are asked for without chance are all alike."""
+"""Sampled answers to cases, unless another is given, as in the command: without chance all samples are alike."""
 NO_KEY = (
     "A model that needs a key has to stand in the file of models, which names the variable that holds the key. No key is typed here, and none is sent to an "
     "address that is typed here."
@@ -112,7 +112,7 @@ def _list(viewer: Viewer, rows: list[RunRow]) -> None:
 
 
 def _rows(viewer: Viewer, titles: Mapping[int, str], *, is_live: bool) -> None:
-    """The rows of some runs, each with its title: which models may be named takes reading what every saved answer renews, and this is drawn often."""
+    """The rows of some runs, each with its title, kept: this is drawn often, and to know which models may be named is slow."""
     found = {row.run_id: row for row in common.ask(queries.rows, run_ids=titles)}
     is_still_live = False
     rows = st.container(gap=None)
