@@ -104,10 +104,11 @@ def examples(session: Session, filters: Filters) -> "pd.DataFrame":
         held = select(entry.example_id).where(entry.id.in_(found) if query else false())
         statement = statement.where(table.c.id.in_(held))
     if filters.on_items():
-        items = item_pairs(filters).where(
-            col(Criterion.example_id) == table.c.id, col(Response.example_id) == table.c.id
-        )
-        fits: ColumnElement[bool] = exists(items.correlate(table))  # the first that fits is enough
+        beside = (col(Criterion.example_id) == table.c.id, col(Response.example_id) == table.c.id)
+        items = item_pairs(filters).where(*beside).correlate(table)
+        if filters.reads is None:
+            items = items.offset(0)  # PostgreSQL else compares each conversation with every item that fits
+        fits: ColumnElement[bool] = exists(items)  # the first that fits is enough
         if filters.reads is not None and not filters.on_criteria():
             fits = or_(fits, table.c.id.in_(_level_reads(filters)))
         statement = statement.where(fits)
