@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.stats.wording import counted
 from evalcore.study.analysis import Analysis
-from evalcore.study.policies import own_act
+from evalcore.study.policies import allows, check_can_read, own_act
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.bases import PUBLISHED
@@ -240,7 +240,13 @@ def waits(viewer: Viewer) -> bool:
     if not common.blind(viewer):
         return False
     what = f"What could be shown here waits for your own {own_act(viewer)}"
-    nothing(f"{what}; the numbers are shown once you have submitted it.", "Go to Review", routes.REVIEW, "rate_review")
+    to_review = allows(check_can_read, viewer) and common.to_read(viewer)
+    way = (
+        ("Go to Review", routes.REVIEW, "rate_review")
+        if to_review
+        else ("Go to Adjudicate", routes.ADJUDICATE, "balance")
+    )
+    nothing(f"{what}; the numbers are shown once you have submitted it.", *way)
     return True
 
 

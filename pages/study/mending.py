@@ -66,7 +66,11 @@ def _imports(viewer: Viewer, found: pd.DataFrame) -> None:
         "Imported by": found["imported_by"],
     }  # fmt: skip
     place = tables.pick(
-        columns, key="imports", alt="Imports of this study, newest first, with what each brought", optional=("State",)
+        columns,
+        key="imports",
+        alt="Imports of this study, newest first, with what each brought",
+        optional=("State",),
+        names=("File",),
     )
     if place is None:
         st.html(html.quiet("Choose an import to take it back, or to bring back one that was withdrawn."))
