@@ -466,4 +466,6 @@ def record(
 
 def columns_of(what: str) -> list[str]:
     """The columns of a table, in order."""
+    if what not in CODEBOOK:
+        refuse(f"table: expected one of {', '.join(WHAT)}, got {what!r}")
     return [column for column, _ in CODEBOOK[what]]

@@ -90,18 +90,16 @@ def _viewer(row: Any) -> Viewer:
 
 
 def judges(session: Session) -> list[str]:
-    """Judges by the number of their labels on criteria, most first; behind them those that have read levels of care alone."""
-    from evalcore.study import snapshot  # noqa: PLC0415 - most commands need no columns
-
-    of_criteria, of_levels = snapshot.n_labels(session)
-    raters = session.connection().execute(select(col(tables.Rater.id), col(tables.Rater.name)).where(is_judge()))
-    n_of: dict[str, list[int]] = {}
-    for number, name in raters:
-        if n := of_criteria[int(number or 0)] + of_levels[int(number or 0)]:
-            whole = n_of.setdefault(name, [0, 0])
-            whole[0] += of_criteria[int(number or 0)]
-            whole[1] += n
-    return sorted(n_of, key=lambda name: (-n_of[name][0], -n_of[name][1], name))
+    """Judges by the number of their verdicts on criteria, most first; behind them those that have read levels of care alone."""
+    verdict = TABLES["verdict"].c
+    statement = (
+        select(col(tables.Rater.name))
+        .join(TABLES["verdict"], verdict.rater_id == col(tables.Rater.id))
+        .where(is_judge())
+        .group_by(col(tables.Rater.name))
+        .order_by(func.count(verdict.criterion_id).desc(), func.count().desc(), col(tables.Rater.name))
+    )
+    return list(session.connection().execute(statement).scalars())
 
 
 def models(session: Session, hidden: frozenset[int] = frozenset()) -> list[str]:
@@ -119,7 +117,7 @@ def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, 
     Physicians (reviewers) and their verdicts are counted without conversations that may not be seen: how many stand there moves with every read that is
     revised. A judge counts once, its repeats not at all; the parser and the rules of triage are no judges.
     """
-    from evalcore.study import snapshot  # noqa: PLC0415 - likewise
+    from evalcore.study import snapshot  # noqa: PLC0415 - most commands need no columns
 
     def of(table: type[SQLModel]) -> Any:
         return select(func.count()).select_from(table)

@@ -467,8 +467,8 @@ def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.Da
         columns["n"].append(np.bincount(group, vote, n_groups).astype(float))
         columns["n_gold"].append(np.bincount(group, minlength=n_groups).astype(float))
         columns["n_volunteered"].append(np.bincount(of_others, other, n_groups).astype(float))
-    made = {name: np.stack(values, axis=1).ravel() for name, values in columns.items()}
-    made |= {name: np.tile(of.ravel() + 1.0, len(names)) for name, of in (("gold", _GOLD), ("predicted", _LEVEL))}
+    made = {name: np.tile(of.ravel() + 1.0, len(names)) for name, of in (("gold", _GOLD), ("predicted", _LEVEL))}
+    made |= {name: np.stack(values, axis=1).ravel() for name, values in columns.items()}
     return rates.repeated(names, rates.N_CELLS)[[*rates.KEYS]].assign(**made)
 
 
