@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from datetime import datetime
 from enum import StrEnum
 from numbers import Integral
 from pathlib import Path
@@ -202,13 +203,14 @@ def grid(columns: Iterable[str], lines: Iterable[Iterable[str]]) -> Table:
 
 
 def show(columns: Mapping[str, Iterable[Any]]) -> None:
-    """Print columns of equal length under their headers: whole numbers with separators, no value as a dash."""
+    """Print columns of equal length under their headers: whole numbers with separators, times to the minute, no value as a dash."""
 
     def cell(value: Any) -> str:
         if isinstance(value, Integral) and not isinstance(value, bool):
             return f"{value:,}"
-        is_none = value is None or (isinstance(value, float) and math.isnan(value)) or repr(value) == "<NA>"
-        return NO_VALUE if is_none else str(value)
+        if value is None or (isinstance(value, float) and math.isnan(value)) or repr(value) in ("<NA>", "NaT"):
+            return NO_VALUE
+        return f"{value:%Y-%m-%d %H:%M} UTC" if isinstance(value, datetime) else str(value)
 
     cells = (map(cell, column) for column in columns.values())
     out.print(grid(columns, zip(*cells, strict=True)))
