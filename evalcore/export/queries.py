@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import Select, String, and_, cast, func, or_, select
+from sqlalchemy import BigInteger, Select, String, and_, cast, func, or_, select
 from sqlmodel import Session, col
 
 from evalcore.runs.queries import rows
@@ -182,7 +182,7 @@ def _by_reviewers(statement: Select[Any]) -> Select[Any]:
 
 
 def _item(verdict: Any) -> Any:
-    return (verdict.response_id * ITEM_BASE + verdict.criterion_id).label("item_id")
+    return (cast(verdict.response_id, BigInteger) * ITEM_BASE + verdict.criterion_id).label("item_id")
 
 
 def _on_criteria(responses: pa.Table) -> tuple[Any, ...]:
