@@ -351,7 +351,7 @@ def estimator_inputs(
         n_items = rows.stop - rows.start
         own_responses = of_responses.iloc[mine]
         example_ids, of_example = np.unique(own_responses["example_id"].to_numpy(), return_inverse=True)
-        labels = np.empty((n_items, len(judged)))
+        labels = np.empty((n_items, len(judged)), dtype=np.result_type(np.float32, *judged), order="F")
         for place, column in enumerate(judged):
             labels[:, place] = column[rows]
         of_model, reads_of_model = voted.iloc[of_voted], reads.iloc[of_reads]

@@ -38,8 +38,9 @@ from evalcore.study.tables import TABLES, Assignment, Criterion, Model, Rater, R
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
 _VALUES = np.array(
-    [MET.get(Label(word), np.nan) if word in set(Label) else np.nan for word in snapshot.SAID], np.float32
+    [np.nan, *(MET.get(Label(word), np.nan) if word in set(Label) else np.nan for word in snapshot.SAID)], np.float32
 )
+"""What a label is worth by 1 + its code; 0: there is none."""
 _OF_RESPONSE = (
     "example_id", "model", "evaluation", "sample_index", "n_expected", "theme", "category", "language", *TASK_TAGS, "n_chars",
 )  # fmt: skip
@@ -66,25 +67,22 @@ def judged(session: Session) -> RubricData:
     grid = _grid(session)
     raters = session.connection().execute(select(col(Rater.id), col(Rater.name), col(Rater.prompt_version)))
     named = {int(row[0] or 0): (str(row[1]), str(row[2])) for row in raters}
-    is_item, counts = np.zeros(grid.n_places, dtype=bool), dict.fromkeys(named, 0)
-    said: dict[int, npt.NDArray[np.int8]] = {}  # by rater and place, the label's code; -1: none
+    row_of, is_item = _rows_by_number(np.array(sorted(named), dtype=np.int64)), np.zeros(grid.n_places, dtype=bool)
+    counts = np.zeros(len(named), dtype=np.int64)
+    table = np.zeros((len(named), grid.n_places), dtype=np.int8)  # 1 + the label's code; of who says nothing no memory
     for part in snapshot.verdicts(session):
-        places, judges, codes = grid.places(part["response_id"], part["criterion_id"]), part["rater_id"], part["code"]
+        places, rows = grid.places(part["response_id"], part["criterion_id"]), row_of[part["rater_id"]]
         is_item[places] = True
-        for number in np.flatnonzero(np.bincount(judges)).tolist():
-            mine = judges == number
-            if number not in said:
-                said[number] = np.full(grid.n_places, -1, dtype=np.int8)
-            said[number][places[mine]] = codes[mine]
-            counts[number] += int(mine.sum())
+        table[rows, places] = part["code"] + 1
+        counts += np.bincount(rows, minlength=len(named))
     items = grid.items(is_item)
-    if not is_item.all():
-        said = {number: codes[is_item] for number, codes in said.items()}
+    shown: Any = slice(None) if is_item.all() else is_item
+    said = {number: table[row, shown] for row, number in enumerate(sorted(named)) if counts[row]}
     n_own: dict[str, int] = {}  # labels, but for those of repeats
     for number in sorted(said):
         name, version = named[number]
         if not version_and_repeat(version)[1]:
-            n_own[name] = n_own.get(name, 0) + counts[number]
+            n_own[name] = n_own.get(name, 0) + int(counts[row_of[number]])
     columns: dict[str, Column] = {}
     repeats: dict[str, Column] = {}
     for name in sorted(n_own, key=lambda name: (-n_own[name], name)):
@@ -92,7 +90,7 @@ def judged(session: Session) -> RubricData:
         asked = [(*version_and_repeat(named[number][1]), number) for number in sorted(said) if named[number][0] == name]
         prompts = list(dict.fromkeys(prompt for prompt, _, _ in asked))  # the oldest first
         for _, repeat, number in sorted(asked, key=lambda one: (prompts.index(one[0]), one[1])):
-            has_label, labels = said[number] >= 0, _VALUES[said[number]]
+            has_label, labels = said[number] > 0, _VALUES[said[number]]
             if repeat:
                 np.copyto(again.setdefault(repeat, np.full_like(own, np.nan)), labels, where=has_label)
                 continue
@@ -208,15 +206,23 @@ class _Grid:
 
     def items(self, is_item: Truths) -> pd.DataFrame:
         """The places that are items, with all that is known of each."""
-        of_response = np.repeat(np.arange(len(self.responses)), self._n_criteria[0])
-        of_criterion = np.arange(len(is_item)) - self._before[of_response]
+        n_items = self._n_criteria[0]
+        of_criterion = np.arange(len(is_item)) - np.repeat(self._before, n_items)
         if not is_item.all():
-            of_response, of_criterion = of_response[is_item], of_criterion[is_item]
-        columns: dict[str, Any] = {str(name): self.responses[name].array.take(of_response) for name in self.responses}
+            of_criterion = of_criterion[is_item]
+            n_items = np.diff(np.cumsum(is_item)[np.cumsum(n_items) - 1], prepend=0)
+        columns: dict[str, Any] = {str(name): _repeated(self.responses[name], n_items) for name in self.responses}
         columns |= {name: self.criteria[name].array.take(of_criterion) for name in ("criterion_id", *_OF_CRITERION)}
         columns["item_id"] = columns["response_id"] * ITEM_BASE + columns["criterion_id"]
         named = {name: columns[name] for name in (*ITEM_COLUMNS, *TASK_TAGS) if name in columns}
         return pd.DataFrame(named, copy=False)
+
+
+def _repeated(column: pd.Series, times: Numbers) -> Any:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes = np.repeat(column.cat.codes.to_numpy(), times)
+        return pd.Categorical.from_codes(codes, dtype=column.dtype, validate=False)
+    return np.repeat(column.to_numpy(), times)
 
 
 def _rows_by_number(numbers: Numbers) -> Numbers:
@@ -228,9 +234,12 @@ def _rows_by_number(numbers: Numbers) -> Numbers:
 def _grid(session: Session) -> _Grid:
     example, criterion = (TABLES[name].c for name in ("example", "criterion"))
     named = criterion.id.label("criterion_id"), criterion.example_id, *(criterion[name] for name in _OF_CRITERION)
-    criteria = frame(session, select(*named).order_by(criterion.example_id, criterion.position))
+    # the driver's own rows: those of SQLAlchemy take as long again
+    cursor = session.connection().execute(select(*named).order_by(criterion.example_id, criterion.position)).cursor
+    criteria = pd.DataFrame.from_records(cursor.fetchall(), columns=[column.name for column in named])
     kinds: dict[str, Any] = {
-        "criterion_id": np.int64,
+        "criterion_id": np.int32,
+        "position": np.int32,
         "points": float,
         **dict.fromkeys(("axis", "level", "cluster"), "category"),
     }
@@ -253,7 +262,9 @@ def _grid(session: Session) -> _Grid:
     n_expected = n_scored.reindex(found["example_id"]).to_numpy()
     columns["n_expected"] = np.where(found["n_criteria"] < 0, n_expected, found["n_criteria"])
     columns |= {name: found[name] for name in ("sample_index", "n_chars")}
-    numbered = {name: column.astype(np.int64) for name, column in columns.items() if isinstance(column, np.ndarray)}
+    # as short as the database's numbers are: there is one an item; what is multiplied is long
+    kinds = dict.fromkeys(columns, np.int32) | {"response_id": np.int64}
+    numbered = {name: column.astype(kinds[name]) for name, column in columns.items() if isinstance(column, np.ndarray)}
     responses = pd.DataFrame(columns | numbered | _of(examples.set_index("example_id"), found["example_id"]))
     return _Grid(responses, criteria)
 
@@ -316,7 +327,7 @@ def response_sums(session: Session) -> pd.DataFrame:
     points_of, row_of = _values_by_number(criteria["id"], criteria["points"]), _rows_by_number(found["id"])
     sums: dict[int, npt.NDArray[np.float64]] = {}  # by judge: achieved, possible, labels, and labels of any criterion
     for part in snapshot.verdicts(session):
-        rows, points, labels = row_of[part["response_id"]], points_of[part["criterion_id"]], _VALUES[part["code"]]
+        rows, points, labels = row_of[part["response_id"]], points_of[part["criterion_id"]], _VALUES[part["code"] + 1]
         has_points = ~np.isnan(points)
         adds = points * (labels == 1), points.clip(0), ~np.isnan(labels)
         columns = [*(np.where(has_points, column, 0.0) for column in adds), np.ones(len(rows))]

@@ -87,9 +87,8 @@ class Fit:
 
 def by_judges(population: Population) -> Fit:
     """What the judges say, S = sum a f, f the mean of their labels, with all their errors."""
-    mean = (
-        population.labels.mean(axis=1) if population.labels.shape[1] else np.full(len(population.item_weights), np.nan)
-    )
+    labels = population.labels
+    mean = labels.mean(axis=1, dtype=np.float64) if labels.shape[1] else np.full(len(labels), np.nan)
     nothing = np.empty((0, 0))
     return Fit(float((population.item_weights * mean).sum()), mean, nothing, nothing, np.empty(0))
 
