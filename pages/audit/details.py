@@ -15,7 +15,7 @@ def words(detail: str) -> str:
     """The detail of an event, which is JSON, as words; the digests of the rows that it wrote as their number.
 
     >>> words('{"roles": ["lead", "reader"], "n_readers": 2, "paused": true, "until": null}')
-    'roles: lead, reader; n readers: 2; paused: yes'
+    'roles: lead, reader; readers: 2; paused: yes'
     >>> words(
     ...     '{"verdicts": [{"criterion": 3, "label": "not_met"}], "wrote": {"verdict": {"rows": "7-9", "sha256": "ab"}}}'
     ... )
@@ -31,7 +31,7 @@ def words(detail: str) -> str:
 
 
 def _named(key: str) -> str:
-    return key.replace("_", " ")
+    return key.removeprefix("n_").replace("_", " ")
 
 
 def _said(value: Any) -> str:
