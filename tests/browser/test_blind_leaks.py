@@ -129,7 +129,7 @@ def _export(ears: Ears) -> None:
 
 
 def _review(ears: Ears) -> None:
-    expect(ears.page.locator(".or-rows")).to_be_visible()
+    expect(ears.page.locator(".or-rows").first).to_be_visible()
     for key in ("j", "g", "g", "?"):
         ears.page.keyboard.press(key)
         ears.rest()
