@@ -273,7 +273,7 @@ def _response(
         fitting = [one for one in fitting if one[0] == row["response_id"]] or fitting
     if len(fitting) > 1:
         refuse(
-            f"{place}: {len(fitting)} responses of {row['model']} fit, expected the columns evaluation and sample_index, or response_id of this study"
+            f"{place}: expected one response of {row['model']} (evaluation and sample_index, or response_id of this study, tell which), got {len(fitting)}"
         )
     return fitting[0] if fitting else None
 

@@ -289,7 +289,7 @@ def able_readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tupl
     leading = sorted(person.name for person in able if apart and person.roles & STUDY)
     if named := sorted(set(leading) & set(choice.readers)):
         msg = (
-            f"readers: {', '.join(named)}: lead or researcher here, expected readers who are neither. "
+            f"readers: expected people who are neither lead nor researcher, got {', '.join(named)}. "
             "To let them read all the same, set so under Rules of the study; their reads are stored as not blind."
         )
         raise OverreadError(msg)

@@ -76,7 +76,7 @@ def planned(session: Session, plan: Iterable[Planned], *, ask: Ask) -> list[tupl
         model = "" if line.model is None else f" by model {line.model!r}"
         which = f"{line.place}: prompt_id {line.prompt_id!r}{model}"
         if len(fitting) != 1:
-            msg = f"{which}: {len(fitting)} items in the study fit, expected one (model, sample_index and dataset tell which)"
+            msg = f"{which}: expected one item of the study (model, sample_index and dataset tell which), got {len(fitting)}"
             raise NotFound(msg)
         item = fitting.pop()
         if item in lines_of:

@@ -149,7 +149,7 @@ def _client(engine: Engine, address: str) -> Iterator[Any]:
             client = dask.Client(address, timeout=CONNECT_SECONDS)
         except (OSError, TimeoutError, ValueError) as error:
             tried = f"{address!r} ({type(error).__name__})"
-            refuse(f"--cluster: no Dask scheduler answers at {tried}, expected tcp://HOST:PORT or local:N")
+            refuse(f"--cluster: expected a Dask scheduler at tcp://HOST:PORT, or local:N, got no answer from {tried}")
         with client:
             yield client
         return

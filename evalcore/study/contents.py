@@ -143,10 +143,7 @@ def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, 
         "physician_verdicts": of_physicians,
     }
     found = {name: int(session.connection().execute(each).scalar_one()) for name, each in statements.items()}
-    own = set(session.connection().execute(select(col(tables.Rater.id)).where(is_judge())).scalars())
-    return found | {
-        "judge_verdicts": sum(n for part in snapshot.n_labels(session) for of, n in part.items() if of in own)
-    }
+    return found | {"judge_verdicts": snapshot.n_labels(session)}
 
 
 def holdings(counts: Mapping[str, int]) -> str:

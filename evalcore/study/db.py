@@ -210,7 +210,7 @@ def before_each_commit(engine: Engine, act: Callable[[], None]) -> None:
 
 
 def unkept(engine: Engine) -> None:
-    """Do not wait for the disk, nor look for what is meant: nothing of this SQLite file, a copy that is removed, has to survive anything."""
+    """Neither wait for the disk nor check foreign keys: this SQLite file is a copy that is removed, and nothing of it has to survive."""
 
     def never_wait(connection: sqlite3.Connection, _record: object) -> None:
         for pragma in ("journal_mode = OFF", "synchronous = OFF", "foreign_keys = OFF"):

@@ -13,7 +13,6 @@ import os
 import shutil
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -124,14 +123,12 @@ def labels_of_judges(session: Session, item_ids: npt.NDArray[np.int64]) -> dict[
     return {name: words[codes[place]] for name, codes in of_name.items()}
 
 
-def n_labels(session: Session) -> tuple[Counter[int], Counter[int]]:
-    """How many of `verdicts`, and how many of `levels`, are of each rater, by number."""
-    told = Counter[int](), Counter[int]()
-    for counts, kind in zip(told, ("verdict", "level"), strict=True):
-        for part in _said(session, kind):
-            n_of = np.bincount(part["rater_id"])
-            counts.update({number: int(n_of[number]) for number in np.flatnonzero(n_of).tolist()})
-    return told
+def n_labels(session: Session) -> int:
+    """How many labels judges have given that speak for themselves, of criteria and of levels of care."""
+    own = list(numbers(session, select(TABLES["rater"].c.id).where(is_judge())))
+    return sum(
+        int(np.isin(part["rater_id"], own).sum()) for kind in ("verdict", "level") for part in _said(session, kind)
+    )
 
 
 def levels(session: Session) -> Iterator[Columns]:

@@ -192,7 +192,10 @@ def test_repeats_are_told_apart_by_sample_index_or_by_number(agreed, tmp_path):
     def unnumbered(rows):
         return [{name: cell for name, cell in row.items() if name != "response_id"} for row in rows]
 
-    assert "2 responses of gpt-4.1 fit" in refused(agreed, gold(agreed, tmp_path, change=unnumbered, name="bad.csv"))
+    assert (
+        "expected one response of gpt-4.1 (evaluation and sample_index, or response_id of this study, tell which), got 2"
+        in refused(agreed, gold(agreed, tmp_path, change=unnumbered, name="bad.csv"))
+    )
 
     def numbered(rows):
         return [row | {"sample_index": "0", "evaluation": "invented"} for row in unnumbered(rows)]

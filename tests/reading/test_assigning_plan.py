@@ -96,9 +96,9 @@ def test_whatever_bytes_come_as_a_plan_they_are_read_or_refused_with_a_sentence(
 
 
 UNFITTING = [
-    (Ask.RUBRIC, "prompt-0,Alder-2,0,1\nprompt-9,Alder-2,0,1", "plan line 3: prompt_id 'prompt-9' by model 'Alder-2': 0 items in the study fit"),
-    (Ask.RUBRIC, "prompt-0,Alder-2,1,1", "plan line 2: prompt_id 'prompt-0' by model 'Alder-2': 0 items"),
-    (Ask.RUBRIC, "prompt-0,,0,1", "plan line 2: prompt_id 'prompt-0': 2 items in the study fit, expected one (model, sample_index and dataset tell"),
+    (Ask.RUBRIC, "prompt-0,Alder-2,0,1\nprompt-9,Alder-2,0,1", "plan line 3: prompt_id 'prompt-9' by model 'Alder-2': expected one item of the study (model, sample_index and dataset tell which), got 0"),
+    (Ask.RUBRIC, "prompt-0,Alder-2,1,1", "plan line 2: prompt_id 'prompt-0' by model 'Alder-2': expected one item of the study (model, sample_index and dataset tell which), got 0"),
+    (Ask.RUBRIC, "prompt-0,,0,1", "plan line 2: prompt_id 'prompt-0': expected one item of the study (model, sample_index and dataset tell which), got 2"),
     (Ask.RUBRIC, "prompt-4,Alder-2,0,1", "expected a response with a rubric to read, got plan line 2: prompt_id 'prompt-4' by model 'Alder-2', which has no criteria"),
     (Ask.RUBRIC, "prompt-1,Alder-2,0,1\nprompt-0,Alder-2,0,1\nprompt-1,Alder-2,,0.5",
      "expected each item once, got plan line 4: prompt_id 'prompt-1' by model 'Alder-2', which plan line 2 names already"),
@@ -111,7 +111,12 @@ def test_a_plan_that_the_study_does_not_fit_names_its_line_and_leaves_nothing(fi
         plan = read_plan(f"prompt_id,model,sample_index,inclusion_probability\n{lines}\n".encode())
         refused(five_examples, Choice(ask=ask, plan=plan), sentence)
     elsewhere = Choice(plan=(Planned("prompt-0", "Alder-2", 0, 1.0, "elsewhere"),))
-    refused(five_examples, elsewhere, "plan: prompt_id 'prompt-0' by model 'Alder-2': 0 items", error=NotFound)
+    refused(
+        five_examples,
+        elsewhere,
+        "plan: prompt_id 'prompt-0' by model 'Alder-2': expected one item of the study (model, sample_index and dataset tell which), got 0",
+        error=NotFound,
+    )
 
 
 def test_a_plan_and_a_number_of_items_contradict_each_other(five_examples):

@@ -181,7 +181,7 @@ def test_a_tab_left_open_shows_nothing_once_the_conversation_waits(small):
 
 def test_a_lead_reads_only_where_the_study_says_so_and_never_blind(small):
     world.add_researcher(small.engine, "Dr. Both", Role.LEAD, Role.REVIEWER)
-    with pytest.raises(OverreadError, match=r"Dr\. Both: lead or researcher here"):
+    with pytest.raises(OverreadError, match=r"expected people who are neither lead nor researcher, got Dr\. Both\."):
         world.assigned(small, readers=("Dr. Both",), n_readers=1)
     assert assigning.assign(small.engine, Choice(n_items=1, seed=1), actor=small.viewer("Ana Ruiz")).leading == (
         "Dr. Both",

@@ -137,7 +137,7 @@ class Members:
         if len(data) > self._left:
             raise unpacks_to_more(self._name, self._bound)
         if len(data) > bound:
-            self._refuse(f"{shown(name)} unpacks to more than {bound:,} bytes, expected at most that")
+            self._refuse(f"{shown(name)}: expected at most {bound:,} bytes unpacked, got more")
         self._left -= len(data)
         return data
 
