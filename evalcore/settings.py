@@ -1,6 +1,7 @@
 """Environment variables, typed. Every one begins with OVERREAD_."""
 
 import os
+import sys
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -80,3 +81,13 @@ def shipped(name: str) -> Path:
     """A file or folder of the checkout's root: inside the installed package, else beside it."""
     packaged = Path(str(files("evalcore") / "_app" / name))
     return packaged if packaged.exists() else Path(__file__).resolve().parents[1] / name
+
+
+def started_again(*what: str) -> tuple[list[str], dict[str, str]]:
+    """A command that starts Python again with this program in reach, such as `-m evalcore`, and its environment."""
+    environment, checkout = dict(os.environ), Path(__file__).resolve().parents[1]
+    if (checkout / "pyproject.toml").exists():  # the program runs as it lies there, and may not be installed
+        path = [str(checkout), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment["PYTHONPATH"] = os.pathsep.join(path)
+    # -P: no file of the present folder is taken for ours
+    return [sys.executable, "-P", *what], environment

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from unittest import mock
 
 from evalcore.importing import staging
-from evalcore.importing.formats.own import TableRows
+from evalcore.importing.formats import grade_table
 from evalcore.importing.responses import GradedRows
 
 
@@ -26,7 +26,8 @@ def in_parts(batch=1, dies_after=None, halved=60.0):
     with (
         mock.patch.multiple(staging, AT_ONCE_SECONDS=-1.0, PART_SECONDS=0.0, BATCH_SECONDS=halved, PAUSE_SECONDS=0.0),
         mock.patch.object(GradedRows, "batch", batch),
-        mock.patch.object(TableRows, "batch", batch),
+        mock.patch.object(grade_table.TableRows, "batch", batch),
+        mock.patch.object(grade_table, "MOST_GATHERED", batch),
         mock.patch.object(staging.time, "sleep", pause),
     ):
         yield

@@ -24,12 +24,17 @@ from evalcore.study.tables import now
 if TYPE_CHECKING:
     from evalcore.importing.files.opening import Opened
 
+    Labelled = Label | schema.Acuity
+else:
+    Labelled = str  # what it is where a row comes from another process: msgspec cannot tell two enums of texts apart
+
 MAX_FAULTS = MAX_NAMED = 20
 MAX_SHOWN = 80
 MAX_COUNTED = 10_000  # with so many, a file is another than was meant: it is not read to its end
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Cells = Mapping[str, str]  # column to cell; an empty cell is no value
+Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what it holds, or with what is wrong with it
 
 
 def shown(value: Any) -> str:
@@ -82,6 +87,7 @@ class FileFormat:
     read: Callable[[Any, int, Options], Iterator[Any]] | None = None
     read_cells: Callable[[Cells, int, Options], Iterable[Any]] | None = None
     writer: "Callable[[ImportContext], RowWriter] | None" = None
+    gathered: "Callable[[Rows], Rows] | None" = None  # makes one of neighbouring rows that speak of one response
     row: type[msgspec.Struct] | None = (
         None  # with the fields that are read of a row, where `columns` are not all of them
     )
@@ -110,7 +116,7 @@ class FileFormat:
         return frozenset(name for names in self.columns for name in names.split(", "))
 
 
-class CriterionRef(msgspec.Struct, frozen=True, gc=False):
+class CriterionRef(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Which criterion is meant: by `position` (in the stored rubric, from 1), cluster, text, or `row` (from 0, of `Graded.rubric`); the first counts."""
 
     position: int | None = None
@@ -130,13 +136,13 @@ def row_refs(n: int) -> tuple[CriterionRef, ...]:
     return tuple(CriterionRef(row=index) for index in range(n))
 
 
-class GivenVerdict(msgspec.Struct, kw_only=True, gc=False):
+class GivenVerdict(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     """A verdict as a file gives it; the words are those of `schema.Verdict`."""
 
     rater: Name
     rater_kind: RaterKind = RaterKind.REVIEWER
     stage: Stage | None = None
-    label: Label | schema.Acuity
+    label: Labelled
     explanation: str | None = None
     confidence: Share | None = None
     cause: schema.Cause | None = None
@@ -163,14 +169,14 @@ def judged(judge: str, explanation: str | None, *, is_met: bool, confidence: flo
     )
 
 
-class GivenExample(msgspec.Struct, frozen=True, gc=False):
+class GivenExample(msgspec.Struct, frozen=True, gc=False, tag=True):
     """An example and where it stands in the file."""
 
     line: int
     example: schema.Example
 
 
-class Graded(msgspec.Struct, kw_only=True, gc=False):
+class Graded(msgspec.Struct, kw_only=True, gc=False, tag=True, omit_defaults=True):
     """A response with verdicts on it; without a `model` it is found by `completion_id`, and without a `text` it must be in the study already."""
 
     line: int
@@ -195,6 +201,12 @@ class Graded(msgspec.Struct, kw_only=True, gc=False):
     is_row_of_table: bool = (
         False  # the response is known by its text, and a judge grades each criterion once in the file
     )
+    lines: tuple[int, ...] = ()  # of several rows that are one: where each verdict stands
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the file it is."""
+        return len(self.lines) or 1
 
 
 COMPARED = (

@@ -22,7 +22,7 @@ GRADED_TWICE = (
     "criterion: expected it once for a response and judge, got it again with another grade or reason; "
     "sample_index tells equal answers apart"
 )
-_of_response = attrgetter("text", "model", "evaluation", "sample_index", "completion_id")
+of_response = attrgetter("text", "model", "evaluation", "sample_index", "completion_id")
 _compared = attrgetter(*COMPARED)
 _compared_in = itemgetter(*COMPARED)
 
@@ -224,7 +224,7 @@ class GradedRows(RowWriter):
             verdicts = row.record.verdicts
             rater = self._context.rater(verdicts[0].rater_kind, verdicts[0].rater)
             wanted = {
-                criterion.number or 0: (given.label.value, given.explanation)
+                criterion.number or 0: (str(given.label), given.explanation)
                 for given, criterion in zip(verdicts, row.criteria, strict=True)
                 if criterion is not None
             }
@@ -356,7 +356,7 @@ class GradedRows(RowWriter):
             example_id = row.example.number or 0
             response_id = row.response.number or 0 if row.response is not None else 0
             examples[response_id] = example_id
-            for given, criterion in zip(row.record.verdicts, row.criteria, strict=True):
+            for place, (given, criterion) in enumerate(zip(row.record.verdicts, row.criteria, strict=True)):
                 if criterion is None:
                     continue
                 rater_id = self._context.rater(given.rater_kind, given.rater)
@@ -369,7 +369,7 @@ class GradedRows(RowWriter):
                         bring(self._session, "verdict", [before[0]])
                     continue
                 if row.record.is_row_of_table and (pending is not None or (before and before[2] == self._source_hash)):
-                    self._faults.add(GRADED_TWICE, row.record.line)
+                    self._faults.add(GRADED_TWICE, row.record.lines[place] if row.record.lines else row.record.line)
                     continue
                 if rater_id != checked or self._own:
                     self._context.check_rater(rater_id, 0, has_own=key[:3] in self._own)
@@ -410,7 +410,7 @@ class GradedRows(RowWriter):
 def _speaks_again(before: Joined, row: Joined) -> bool:
     """Whether two rows of a table, which has one for each criterion, are of one response."""
     is_one = row.example is before.example and row.record.is_row_of_table and not row.record.scored_rubric
-    return is_one and before.record.is_row_of_table and _of_response(before.record) == _of_response(row.record)
+    return is_one and before.record.is_row_of_table and of_response(before.record) == of_response(row.record)
 
 
 def _judge_of(record: Graded) -> str:

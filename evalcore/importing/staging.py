@@ -21,8 +21,9 @@ from typing import Any
 import msgspec
 
 from evalcore.errors import DatabaseFault, ImportFailed, RowFault
-from evalcore.importing.context import Faults, ImportContext, ImportReport, Options
-from evalcore.importing.files.opening import Opened, Progress, Rows, recognise
+from evalcore.importing.context import Faults, Graded, ImportContext, ImportReport, Options, Rows
+from evalcore.importing.files import apart
+from evalcore.importing.files.opening import Opened, Progress, recognise
 from evalcore.importing.mapping import OwnNames
 from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
@@ -66,6 +67,11 @@ class Work:
         told = {name: getattr(self, name) for name in ("meaning", "source_hash", "content_hash", "reads_of")}
         return json.dumps(asked | told, ensure_ascii=False)
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it is not tried to write the file in one transaction."""
+        return self.file.path.stat().st_size > AT_ONCE_BYTES
+
     def report(self) -> ImportReport:
         """Of an import that begins."""
         one = self.file.format
@@ -74,7 +80,10 @@ class Work:
 
     def rows(self, progress: Progress, report: ImportReport) -> Rows:
         """Of the file; the first has been read, which of a document is all of its reading. The report is told what fields are left unread, unless it knows."""
-        ahead = self.file.rows(self.options, progress, None if report.unread else report.unread)
+        is_apart = self.is_large and apart.can_be(self.file)
+        ahead = (apart.rows if is_apart else Opened.gathered)(
+            self.file, self.options, progress, None if report.unread else report.unread
+        )
         return chain([first] if (first := next(ahead, None)) is not None else [], ahead)
 
     def allow(self, session: Session, actor: Viewer) -> None:
@@ -105,31 +114,42 @@ class Work:
         n_written = 0 if written is None else written.rows
         bulk.repeats, bulk.only_checks = n_written > 0, only_checks
         writer = (self.file.format.writer or GradedRows)(context)
-        size, batch = writer.batch, list[Any]()
+        size, n_waiting, batch = writer.batch, 0, list[Any]()
 
-        def write() -> int:
+        def write() -> None:
+            nonlocal size, n_waiting
             if not batch:
-                return size
+                return
             if parts is not None:
                 parts.begin()
             writer.add(batch)
             batch.clear()
+            n_waiting = 0
             if seconds is not None and time.monotonic() - began > seconds:
                 raise TooLong
-            return size if parts is None else parts.after(size, report, faults)
+            if parts is not None:
+                size = parts.after(size, report, faults)
+
+        def end_repeats() -> None:
+            write()
+            bulk.repeats = False
+            if written is not None:
+                vars(report).update(vars(written) | {"unread": report.unread, "rows": report.rows})
 
         for number, row in rows:
             if isinstance(row, RowFault):
                 faults.add(str(row), number)
-            else:
-                report.rows += 1
-                batch.extend(row)
-            is_last_repeated = bulk.repeats and report.rows == n_written
-            if len(batch) >= size or is_last_repeated:
-                size = write()
-            if is_last_repeated:
-                bulk.repeats = False
-                vars(report).update(vars(written) | {"unread": report.unread})
+                continue
+            n_rows = row[0].n_rows if row and isinstance(row[0], Graded) else 1
+            if bulk.repeats and report.rows + n_rows > n_written:
+                end_repeats()
+            report.rows += n_rows
+            n_waiting += n_rows
+            batch.extend(row)
+            if n_waiting >= size:
+                write()
+        if bulk.repeats:
+            end_repeats()
         write()
         if parts is not None:
             parts.last(report)
@@ -188,7 +208,7 @@ class Work:
 def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport:
     """Check and write the file in one transaction; TooLong, with the study as it was, where that would keep others waiting."""
     report = work.report()
-    is_large = can_stage(engine) and work.file.path.stat().st_size > AT_ONCE_BYTES
+    is_large = can_stage(engine) and work.is_large
     rows = iter(()) if is_large else work.rows(progress, report)
     with writing(engine, patient=True, with_broken=True) as session:
         work.allow(session, actor)

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -16,7 +15,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import evalcore
 from evalcore.errors import DatabaseFault, Frozen
 from evalcore.runs import acts, queries, store
 from evalcore.runs.asking import Asking, Stop
@@ -26,6 +24,7 @@ from evalcore.runs.queries import Progress, RunRow, WorkerRow
 from evalcore.runs.spec import refuse
 from evalcore.runs.store import Ended
 from evalcore.runs.summary import Figures
+from evalcore.settings import started_again
 from evalcore.stats.wording import counted
 from evalcore.study import snapshot
 from evalcore.study.db import DBAPIError, Engine, Session, connect, reading, writing
@@ -250,13 +249,8 @@ def alive(session: Session, run_id: int) -> list[WorkerRow]:
 
 def _started(location: str, run_id: int) -> tuple[subprocess.Popen[bytes], Path]:
     handle, name = tempfile.mkstemp(prefix=f"overread-run-{run_id}-", suffix=".log")
-    # -P: no file of the present folder is taken for ours
-    command = [sys.executable, "-P", "-m", "evalcore", "runs", "--work", str(run_id)]
-    environment = os.environ | {"OVERREAD_DB": location}
-    checkout = Path(evalcore.__file__).resolve().parents[1]
-    if (checkout / "pyproject.toml").exists():  # the program runs as it lies there, and may not be installed
-        path = [str(checkout), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment["PYTHONPATH"] = os.pathsep.join(path)
+    command, environment = started_again("-m", "evalcore", "runs", "--work", str(run_id))
+    environment["OVERREAD_DB"] = location
     with os.fdopen(handle, "wb") as log:
         files: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
         # in a session of its own neither the terminal's Ctrl-C nor its end reaches it

@@ -3,14 +3,23 @@
 import csv
 import io
 import json
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import ExitStack
 from itertools import product
+from pathlib import Path
+from unittest import mock
 
 import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importing.formats import own
+from evalcore.importing import staging
+from evalcore.importing.files import apart
+from evalcore.importing.formats import grade_table, own
 from evalcore.rubric.scores import mean_scores, scores_of_verdicts
 from evalcore.study import frames
 from evalcore.study.db import reading
@@ -179,6 +188,81 @@ def test_parts_make_the_same_study(tmp_path, sqlite_database_url):
             with in_parts():
                 bring(other, path)
         assert contents(one) == contents(other)
+
+
+ROWS = st.builds(
+    row,
+    criterion=st.sampled_from((FEVER, MEDICINE, "Asks how old the child is.")),
+    points=st.sampled_from((6, -4, "")),
+    grade=st.sampled_from(("yes", "yes", "no", "")),
+    question=st.sampled_from((ASKED, "And with a cough?")),
+    answer=st.sampled_from((ANSWER, OTHER)),
+    judge=st.sampled_from(("Magpie", "Robin")),
+)
+
+
+@given(st.lists(ROWS, min_size=1, max_size=12))
+def test_neighbours_of_one_response_make_the_same_study_as_each_row_alone(sqlite_template, given):
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as open_:
+        path = as_file(Path(folder) / "t.csv", "csv", *given)
+        copies = (shutil.copy(sqlite_template, Path(folder) / name) for name in ("one.db", "other.db"))
+        one, other = (open_.enter_context(study(str(copy))) for copy in copies)
+        told = []
+        for engine, most in ((one, grade_table.MOST_GATHERED), (other, 1)):
+            with mock.patch.object(grade_table, "MOST_GATHERED", most):
+                try:
+                    told.append(bring(engine, path, judge=None))
+                except ImportFailed as failed:
+                    told.append(failed.faults)
+        assert told[0] == told[1]
+        assert contents(one) == contents(other)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_file_that_another_process_reads_makes_the_same_study(tmp_path, sqlite_database_url, kind):
+    given = [
+        row(),
+        row(MEDICINE, -4, "no", why="late"),
+        row(model="finch", grade=""),
+        row(question="And with a cough?"),
+    ]
+    path = as_file(tmp_path / f"table.{kind}", kind, *given)
+    with study(sqlite_database_url) as one, study(f"sqlite:///{tmp_path / 'other.db'}") as other:
+        here = bring(one, path, judge=None)
+        with in_parts(), mock.patch.object(staging, "AT_ONCE_BYTES", -1):
+            there = bring(other, path, judge=None)
+        assert (there.rows, there.unread) == (4, {"why": 1}) == (here.rows, here.unread)
+        assert contents(one) == contents(other)
+
+
+def test_a_faulty_file_that_another_process_reads_is_refused_with_its_sentences(tmp_path, sqlite_database_url):
+    path = as_file(tmp_path / "table.csv", "csv", row(), row(grade="maybe"))
+    with study(sqlite_database_url) as engine:
+        before = dump(engine)
+        with pytest.raises(ImportFailed) as here:
+            bring(engine, path, judge=None)
+        with mock.patch.object(staging, "AT_ONCE_BYTES", -1), pytest.raises(ImportFailed) as there:
+            bring(engine, path, judge=None)
+        assert there.value.faults == here.value.faults
+        with path.open("ab") as stream:
+            stream.write(b"\xff")
+        with mock.patch.object(staging, "AT_ONCE_BYTES", -1), pytest.raises(ImportFailed, match="UTF-8"):
+            bring(engine, path, judge=None)
+        assert dump(engine) == before
+
+
+def test_where_the_process_that_reads_ends_nothing_is_imported(tmp_path, sqlite_database_url):
+    path = as_file(tmp_path / "table.csv", "csv", row())
+    ends = [sys.executable, "-c", "pass"], dict(os.environ)
+    with study(sqlite_database_url) as engine:
+        before = dump(engine)
+        with (
+            mock.patch.object(staging, "AT_ONCE_BYTES", -1),
+            mock.patch.object(apart, "started_again", return_value=ends),
+            pytest.raises(ImportFailed, match="the process that read it has ended"),
+        ):
+            bring(engine, path, judge=None)
+        assert dump(engine) == before
 
 
 def test_equal_answers_are_repeats_but_not_for_another_judge(tmp_path, sqlite_database_url):

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importing.context import MAX_SHOWN, FileFormat, Kind, Options, shown
+from evalcore.importing.context import MAX_SHOWN, FileFormat, Kind, Options, Rows, shown
 from evalcore.importing.files import unread
 from evalcore.importing.files.streams import (
     BLOCK,
@@ -35,7 +35,6 @@ from evalcore.study.csv_cells import unguarded
 
 Progress = Callable[[int], None]
 Given = Iterator[tuple[int, Any]]  # each row's number with its bytes or cells, or with a RowFault
-Rows = Iterator[tuple[int, list[Any] | RowFault]]  # each row's number with what it holds, or with what is wrong with it
 LONGEST_KEY = 64
 TOLD_BYTES = 1 << 16  # of lines, between two words of how far it is
 LOOKED_INTO = 1 << 26  # bytes of a document in which what stands before its rows is looked at too
@@ -87,6 +86,11 @@ class Opened:
                 is_log = self.kind is Kind.LOG
                 unread.note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
             yield number, found
+
+    def gathered(self, options: Options, progress: Progress, left: unread.Counts | None) -> Rows:
+        """The rows, neighbours made one where the format does so."""
+        found = self.rows(options, progress, left)
+        return found if self.format.gathered is None else self.format.gathered(found)
 
     def first_rows(self, n: int) -> list[tuple[int, dict[str, str]]]:
         """The first rows as cells, each with its number, up to some megabytes; ImportFailed: one cannot be read."""

@@ -1,10 +1,16 @@
 """The long table of a judge's grades, one row a criterion, CSV, JSON Lines or Parquet: rows of one response may stand anywhere in it."""
 
-from evalcore.importing.context import Cells, CriterionRef, FileFormat, Graded, Options, judged
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from evalcore.importing.context import Cells, CriterionRef, FileFormat, Graded, Options, Rows, judged
 from evalcore.importing.formats import own, values
 from evalcore.importing.formats.values import refuse
+from evalcore.importing.responses import of_response
 from evalcore.study.schema import Criterion
 
+MOST_GATHERED = 100
 _GRADED = ("criterion", "grade", "points")
 
 
@@ -35,6 +41,52 @@ def read_cells(cells: Cells, number: int, options: Options) -> tuple[Graded]:
     return (row,)
 
 
+def gathered(rows: Rows) -> Rows:
+    """Rows of a table that follow one another, are of one response, and grade other criteria of it, made one."""
+    together, texts = list[tuple[int, Graded]](), set[str]()
+
+    def one() -> Rows:
+        if together:
+            yield together[0][0], [_as_one([row for _, row in together])]
+            together.clear()
+            texts.clear()
+
+    for number, found in rows:
+        row = found[0] if isinstance(found, list) and len(found) == 1 else None
+        if row is None or not row.verdicts:
+            yield from one()
+            yield number, found
+            continue
+        text = row.rubric[0].text
+        if together and (text in texts or len(together) == MOST_GATHERED or _which(row) != _which(together[0][1])):
+            yield from one()
+        together.append((number, row))
+        texts.add(text)
+    yield from one()
+
+
+def _which(row: Graded) -> tuple[object, ...]:
+    return row.dataset, row.prompt_id, row.messages, of_response(row)
+
+
+def _as_one(rows: Sequence[Graded]) -> Graded:
+    if len(rows) == 1:
+        return rows[0]
+    return replace(
+        rows[0],
+        rubric=tuple(row.rubric[0] for row in rows),
+        criteria=tuple(CriterionRef(row=place, text=row.rubric[0].text) for place, row in enumerate(rows)),
+        verdicts=tuple(row.verdicts[0] for row in rows),
+        lines=tuple(row.line for row in rows),
+    )
+
+
+class TableRows(own.OwnRows):
+    """Takes rows of one criterion each."""
+
+    batch = 2_000
+
+
 FORMAT = FileFormat(
     name="grade-table",
     title="A judge's grades as a long table, one row a criterion: CSV, JSON Lines or Parquet",
@@ -52,7 +104,8 @@ FORMAT = FileFormat(
     one_of=(frozenset({"question", "example_id"}),),
     read_cells=read_cells,
     is_own=True,
-    writer=own.TableRows,
+    writer=TableRows,
+    gathered=gathered,
     is_parquet=True,
     json_columns=frozenset({"question"}),
 )

@@ -6,10 +6,11 @@ from functools import lru_cache
 from hashlib import sha256
 
 import msgspec
+from msgspec.structs import replace
 
 from evalcore.errors import RowFault
-from evalcore.importing.context import Cells, GivenExample, Graded, ImportContext, Options, shown
-from evalcore.importing.examples import KnownExample, as_stored, cluster_of, share_question, turns
+from evalcore.importing.context import Cells, CriterionRef, GivenExample, Graded, ImportContext, Options, shown
+from evalcore.importing.examples import KnownCriterion, KnownExample, as_stored, cluster_of, share_question, turns
 from evalcore.importing.formats import values
 from evalcore.importing.formats.values import LAST_SAMPLE, check_messages, decode, refuse, storable
 from evalcore.importing.responses import GradedRows, Joined
@@ -115,7 +116,32 @@ class _Settled:
     def __init__(self, example: KnownExample) -> None:
         self.example, self.messages = example, example.messages
         plain = (one for one in reversed(example.rubric) if cluster_of(one) is None)
-        self.criteria = {Criterion(one.text, one.points): one for one in plain}  # of equal ones the first
+        self._criteria = {Criterion(one.text, one.points): one for one in plain}  # of equal ones the first
+
+    def all_of(self, wanted: Sequence[Criterion]) -> list[KnownCriterion] | None:
+        """Its criteria that are these; None where one of them is not known as it is."""
+        found = [
+            known for one in wanted if (known := self._criteria.get(one)) is not None and known.points == one.points
+        ]
+        return found if len(found) == len(wanted) else None
+
+
+def _apart(record: Graded) -> list[Graded]:
+    """The rows that were made one."""
+    if not record.lines:
+        return [record]
+    each = zip(record.lines, record.rubric, record.criteria, record.verdicts, strict=True)
+    return [
+        replace(
+            record,
+            line=line,
+            rubric=(criterion,),
+            criteria=(CriterionRef(row=0, text=wanted.text),),
+            verdicts=(verdict,),
+            lines=(),
+        )
+        for line, criterion, wanted, verdict in each
+    ]
 
 
 class OwnRows(GradedRows):
@@ -141,18 +167,23 @@ class OwnRows(GradedRows):
     def _find_example(self, record: Graded) -> Joined | None:
         if not (record.is_row_of_table and record.rubric):
             return self._found(record)
-        (wanted,) = record.rubric
         said = record.dataset, record.prompt_id, record.messages
         settled = self._settled.get(said)
         if settled is not None and settled.messages is settled.example.messages:
-            known = settled.criteria.get(wanted)
-            if known is not None and known.points == wanted.points:
-                known.is_brought |= record.messages is not None
-                return Joined(record, settled.example, [known] * len(record.criteria))
-        found = self._found(record)
-        if found is not None:
-            self._settled[said] = _Settled(found.example)
-        return found
+            known = settled.all_of(record.rubric)
+            if known is not None:
+                for criterion in known:
+                    criterion.is_brought |= record.messages is not None
+                return Joined(record, settled.example, [*known] if record.criteria else [])
+        joined = list[Joined]()
+        for one in _apart(record):
+            with self._faults.caught(one.line):
+                if (found := self._found(one)) is not None:
+                    joined.append(found)
+        if len(joined) < record.n_rows:
+            return None
+        self._settled[said] = _Settled(joined[-1].example)
+        return Joined(record, joined[-1].example, [criterion for one in joined for criterion in one.criteria])
 
     def _found(self, record: Graded) -> Joined | None:
         known = self._examples.known.get(record.prompt_id)
@@ -170,9 +201,3 @@ class OwnRows(GradedRows):
         digest = sha256(msgspec.json.encode(row.messages)).hexdigest()
         name = self._name_of[row.messages] = self._named.get(digest) or f"conversation-{digest[:16]}"
         return name
-
-
-class TableRows(OwnRows):
-    """Takes rows of one criterion each."""
-
-    batch = 2_000

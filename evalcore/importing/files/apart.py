@@ -1,0 +1,107 @@
+"""A large file of lines, read by a process of its own: its rows come while those before are written, and whoever reads a page here is not kept waiting."""
+
+import struct
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Union
+
+import msgspec
+
+from evalcore.errors import ImportFailed, RowFault
+from evalcore.importing.context import GivenExample, Graded, Kind, Options, Rows
+from evalcore.importing.files import unread
+from evalcore.importing.files.opening import Opened, Progress, recognise
+from evalcore.importing.mapping import OwnNames
+from evalcore.importing.responses import GradedRows
+from evalcore.settings import started_again
+
+ROWS_AT_ONCE = 500
+_LENGTH = struct.Struct("<Q")
+_Row = Union[Graded, GivenExample]  # noqa: UP007 - msgspec reads it
+
+
+class _Asked(msgspec.Struct):
+    """What is to be read."""
+
+    path: str
+    name: str
+    format: str
+    options: dict[str, str | None]
+    names: OwnNames | None
+    counts_unread: bool
+
+
+class _Said(msgspec.Struct, array_like=True, omit_defaults=True):
+    """Some rows, or how it ended."""
+
+    n_bytes: int = 0
+    rows: list[tuple[int, list[_Row] | str]] = []  # a text is what is wrong with the row
+    is_last: bool = False
+    left: unread.Counts = {}
+    faults: list[str] = []
+
+
+def can_be(file: Opened) -> bool:
+    """Whether a file is of lines whose rows are graded responses: they can be sent from one process to another."""
+    writer = file.format.writer or GradedRows
+    is_graded = isinstance(writer, type) and issubclass(writer, GradedRows)
+    return file.kind in (Kind.TABLE, Kind.LINES) and is_graded
+
+
+def rows(file: Opened, options: Options, progress: Progress, left: unread.Counts | None) -> Rows:
+    """As `Opened.gathered`; the fields that are left unread are told at the end."""
+    asked = _Asked(str(file.path), file.name, file.format.name, asdict(options), file.names, left is not None)
+    command, environment = started_again("-c", f"from {__name__} import answer; answer()")
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    decoder = msgspec.msgpack.Decoder(_Said)
+    # in a session of its own the terminal's Ctrl-C does not reach it: it ends with the rows
+    with subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as reader:  # noqa: S603 - our own program
+        told, answers = reader.stdin, reader.stdout
+        assert told is not None and answers is not None  # noqa: S101, PT018 - pipes
+        try:
+            told.write(msgspec.msgpack.encode(asked))
+            told.close()
+            while True:
+                head = answers.read(_LENGTH.size)
+                if len(head) < _LENGTH.size:
+                    raise ImportFailed([f"{file.name}: the process that read it has ended. Import it again."])
+                said = decoder.decode(answers.read(*_LENGTH.unpack(head)))
+                progress(said.n_bytes)
+                for number, found in said.rows:
+                    yield number, RowFault(found) if isinstance(found, str) else found
+                if said.faults:
+                    raise ImportFailed(said.faults)
+                if said.is_last:
+                    if left is not None:
+                        left.update(said.left)
+                    return
+        finally:
+            reader.kill()
+
+
+def answer() -> None:
+    """In the other process: read what its standard input asks for, and write the rows to its standard output."""
+    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Asked)
+    encoder, said = msgspec.msgpack.Encoder(), _Said()
+
+    def say() -> None:
+        content = encoder.encode(said)
+        sys.stdout.buffer.write(_LENGTH.pack(len(content)) + content)
+        said.rows.clear()
+
+    def note(n_bytes: int) -> None:
+        said.n_bytes = n_bytes
+
+    counts: unread.Counts | None = {} if asked.counts_unread else None
+    try:
+        file = recognise(Path(asked.path), name=asked.name, format_name=asked.format, names=asked.names)
+        for number, found in file.gathered(Options(**asked.options), note, counts):  # type: ignore[arg-type]
+            said.rows.append((number, str(found) if isinstance(found, RowFault) else found))
+            if len(said.rows) >= ROWS_AT_ONCE:
+                say()
+    except ImportFailed as failed:
+        said.faults = failed.faults
+    said.is_last, said.left = True, counts or {}
+    say()
