@@ -7,6 +7,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: run test tests test-slow bench docs pictures check unit browser lock clean help
 
+# Tests and commands start Python hundreds of times: what is compiled once is kept, whatever the machine says.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PINNED := $(PIP) install --quiet --require-hashes
