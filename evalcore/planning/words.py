@@ -29,8 +29,8 @@ SOURCE_WORDS = {  # of a source of error its name, and what makes it less
 }
 OPTION_WORDS = {
     pilot_estimates.NOW: "As it stands",
-    pilot_estimates.MORE_RESPONSES: "More responses, by the same physicians",
-    pilot_estimates.MORE_READERS: "More responses, by twice as many physicians",
+    pilot_estimates.MORE_RESPONSES: "More responses by the same physicians",
+    pilot_estimates.MORE_READERS: "More responses by twice as many physicians",
     pilot_estimates.SECOND_READS: "Second reads of the same responses",
 }
 DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by importance"}
@@ -95,12 +95,12 @@ def finding(found: Answer) -> str:
     if not alike.n_units:
         now = width_words(target, found.half_width_now)
         enough = "" if target.power is None else f", enough to find a difference of {wanted}"
-        return f"Nothing more has to be read: the 95 % interval of {what}{holds} is expected to be {now} with what is read and assigned{enough}."
-    aim = f"To know {what} within" if target.power is None else f"To find {what} where it is"
-    return (
-        f"{aim} {wanted}{holds}{',' if holds else ''} takes {amount_words(found.target, alike)} {DESIGN_WORDS[UNIFORM]}, or "
-        f"{amount_words(found.target, important)} {DESIGN_WORDS[IMPORTANCE]}."
-    )
+        done = f"with what is read and assigned, the 95 % interval of {what} is expected to be"
+        return f"Nothing more has to be read: {done} {now}{holds}{enough}."
+    by_chance, by_importance = amount_words(target, alike), amount_words(target, important)
+    either = f"{by_chance} {DESIGN_WORDS[UNIFORM]}, or {by_importance} {DESIGN_WORDS[IMPORTANCE]}"
+    reached = f"known within {wanted}" if target.power is None else f"found where it is {wanted}"
+    return f"Physicians have to read {by_chance if by_chance == by_importance else either}. Then {what} is {reached}{holds}."
 
 
 def _beyond_reading(found: Answer, what: str, holds: str, wanted: str) -> str:
@@ -200,10 +200,10 @@ def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
     less, fewer = "", [name for name in errors if n_reads[name] < n_reads[best] and errors[name] < now]
     if fewer:
         name = min(fewer, key=errors.__getitem__)
-        less = f" With {counted(n_reads[name], 'read')} spent on {names[name]} it would be {errors[name]:.4f}."
+        less = f" {counted(n_reads[name], 'read')} spent on {names[name]} would bring it to {errors[name]:.4f}."
     return (
-        f"{amount[0].upper()}{amount[1:]} should help most if spent on {names[best]} ({counted(n_reads[best], 'read')} can be made): the expected "
-        f"standard error {holds_words(target)} falls from {now:.4f} to {errors[best]:.4f}.{less}"
+        f"{amount[0].upper()}{amount[1:]} should help most if spent on {names[best]} ({n_reads[best]:,} can be made). The expected "
+        f"standard error then falls from {now:.4f} to {errors[best]:.4f} {holds_words(target)}.{less}"
     )
 
 

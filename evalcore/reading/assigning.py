@@ -166,7 +166,9 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
         waiting = assignment_queries.assigned(session, choice.ask, drawn=not choice.chosen)
         free = [item for item in fitting if item not in waiting]
         if not free:
-            why = ", or all that fit are assigned already." if fitting else "."
+            why = (
+                ", or all that fit are assigned already." if fitting else "." + _data_set_meant(session, choice.filters)
+            )
             raise OverreadError("Nothing is left to assign: no item fits" + why)
         beside, n_alone = _companions(session, choice, free, readers, seed=seed) if is_blind else ([], 0)
         n_waiting = len(fitting) - len(free)
@@ -234,6 +236,14 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
         )
         store.refresh_statistics(session)
         return replace(report, assignment_id=number)
+
+
+def _data_set_meant(session: Session, filters: Filters) -> str:
+    wanted = filters.dataset
+    meant = [] if wanted is None else assignment_queries.datasets_answered_for(session, wanted)
+    if not meant or wanted in meant:
+        return ""
+    return f" Data set: expected {listed(meant, 'or')} ({wanted} is an evaluation of it), got {wanted}."
 
 
 def draw(items: Sequence[Item], n_items: int | None, *, seed: int) -> list[Item]:

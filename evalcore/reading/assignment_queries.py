@@ -64,6 +64,14 @@ def _responses(*, with_rubric: bool) -> Select[Any]:
     return statement.where(has_rubric) if with_rubric else statement
 
 
+def datasets_answered_for(session: Session, evaluation: str) -> list[str]:
+    """The data sets of the examples whose responses were made for an evaluation: healthbench for healthbench_hard."""
+    example, response = TABLES["example"].c, TABLES["response"].c
+    of_example = select(example.dataset).join(TABLES["response"], response.example_id == example.id)
+    statement = of_example.where(response.dataset == evaluation).distinct().order_by(example.dataset)
+    return [*session.connection().execute(statement).scalars()]
+
+
 def planned(session: Session, plan: Iterable[Planned], *, ask: Ask) -> list[tuple[Item, float]]:
     """The items that a plan names, with their probabilities: cases where these are asked about, else responses."""
     lines = list(plan)

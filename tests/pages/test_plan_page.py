@@ -59,17 +59,16 @@ def test_the_answer_is_a_sentence_with_the_number_of_responses_criteria_and_what
     app = opened(LEAD, plan_model_0="Briar-1", **NARROW)
     shown = said(app)
     found = re.search(
-        r"To know Briar-1's corrected score within ±0\.028 on this benchmark, "
-        r"for these physicians, takes (\d+) further responses \((\d+) criteria\) drawn with equal chances, "
-        r"or (\d+) further responses \((\d+) criteria\) drawn by importance\.",
+        r"Physicians have to read (\d+) further responses \((\d+) criteria\)\. "
+        r"Then Briar-1's corrected score is known within ±0\.028 on this benchmark, for these physicians\.",
         shown,
     )
     assert found
     designs = next(
         table.value for table in app.dataframe if "Responses are" in table.value and "Criteria" in table.value
     )
-    assert [str(n) for n in designs["Further responses"]] == [found[1], found[3]]
-    assert [str(n) for n in designs["Criteria"]] == [found[2], found[4]]
+    assert [str(n) for n in designs["Further responses"]] == 2 * [found[1]]
+    assert [str(n) for n in designs["Criteria"]] == 2 * [found[2]]
     assert set(designs["Hours of reading"]) == {"– (not timed yet)"}
     assert "No reading has been timed yet, so hours cannot be told." in shown
     assert "criteria that were drawn and read blind." in shown
@@ -96,7 +95,7 @@ def test_a_difference_and_a_judges_errors_have_their_own_forms(opened):
     assert "would be found with 80 % power" in shown
     assert {"First model", "Second model"} <= {box.label for box in app.selectbox}
     shown = said(opened(LEAD, plan_goal=Goal.JUDGE_ERROR, plan_within_error=0.5))
-    assert "the share of labels on which Magpie is wrong within ±0.5 percentage points" in shown
+    assert "the share of labels on which Magpie is wrong is known within ±0.5 percentage points" in shown
 
 
 def test_the_same_model_twice_is_refused_with_a_sentence(opened):

@@ -254,7 +254,10 @@ def test_with_everything_read_nothing_more_is_needed():
     found = answer(study(share_read=1.0, readers=("Dr. Noor",)), score(0.001))
     assert found.half_width_now == found.half_width_all == 0
     assert [design.n_units for design in found.designs.values()] == [0, 0]
-    assert "Nothing more has to be read" in planning_words.finding(found)
+    assert planning_words.finding(found) == (
+        "Nothing more has to be read: with what is read and assigned, the 95 % interval of Alder's corrected score is expected to be "
+        "±0.000 on this benchmark, for these physicians."
+    )
 
 
 def test_a_difference_takes_examples_that_both_models_have_answered_and_both_responses_of_them():
@@ -439,6 +442,21 @@ def test_what_is_needed_for_power_is_what_the_narrower_interval_needs_and_what_i
 
 
 # ---------------------------------------------------------------- whether it comes true
+
+
+def test_what_has_to_be_read_is_said_once_where_both_ways_of_drawing_take_the_same():
+    found = answer(study(share_read=0.2, n_examples=300), score(0.05))
+    alike, important = found.designs[UNIFORM], found.designs[IMPORTANCE]
+    assert alike.n_units > important.n_units > 0
+    units = [
+        f"{one.n_units} further responses ({one.n_items:,} criteria) drawn {how}"
+        for one, how in ((alike, "with equal chances"), (important, "by importance"))
+    ]
+    then = "Then Alder's corrected score is known within ±0.050 on this benchmark, for these physicians."
+    assert planning_words.finding(found) == f"Physicians have to read {', or '.join(units)}. {then}"
+    same = replace(found, designs={UNIFORM: alike, IMPORTANCE: replace(alike, design=IMPORTANCE)})
+    once = f"{alike.n_units} further responses ({alike.n_items:,} criteria)"
+    assert planning_words.finding(same) == f"Physicians have to read {once}. {then}"
 
 
 def test_the_width_that_is_expected_of_what_is_read_is_that_of_the_corrected_score():

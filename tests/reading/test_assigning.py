@@ -196,6 +196,15 @@ def test_what_cannot_be_assigned_is_refused_and_nothing_is_left(five_examples):
         refused(five_examples, choice, sentence)
 
 
+def test_the_name_of_an_evaluation_is_refused_with_the_data_set_that_it_is_of(five_examples):
+    with five_examples.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE response SET dataset = 'invented_hard'")
+    sentence = "Nothing is left to assign: no item fits. Data set: expected invented (invented_hard is an evaluation of it), got invented_hard."
+    refused(five_examples, Choice(filters=Filters(dataset="invented_hard")), sentence)
+    both = Filters(dataset="invented", theme="no such theme")
+    refused(five_examples, Choice(filters=both), "Nothing is left to assign: no item fits.")
+
+
 def test_too_few_readers_of_a_language_are_counted_and_a_language_that_nobody_reads_is_named(five_examples):
     """Example 2 is in Arabic, example 3 in a language that could not be told; two answers to each."""
     done = assign(five_examples.engine, Choice(), actor=Administrator(name=LEAD), dry_run=True)
