@@ -118,11 +118,7 @@ def _print(stated: StatedAnalysis) -> None:
 def methods(
     checklist: Annotated[bool, Option("--checklist", help=CHECKLIST)] = False, db: Db = None, as_json: Json = False
 ) -> None:
-    """Write the methods of a paper from what was done in the study.
-
-    With --json an object: paragraph; clauses, each with key, section, text and is_blank; and the facts that they were written from. With --checklist and
-    --json: the rows of the bundle's checklist.csv.
-    """
+    """Write the methods of a paper from what was done in the study."""
     from evalcore.export import bundle as bundling, methods as written, tables as export_tables
 
     with study(db) as engine:

@@ -1,4 +1,4 @@
-"""What is assigned: see how far it is, change it while it is read, freeze a queue before it is; and the guideline for it."""
+"""What is assigned: see how far it is, change it while it is read, freeze a queue before it is."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,34 +6,18 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from evalcore.cli.console import Db, Json, actor, content, hidden, print_json, records, say, show, study, write_whole
-from evalcore.errors import OverreadError
+from evalcore.cli.console import Db, Json, actor, hidden, print_json, records, say, show, study, write_whole
+from evalcore.reading import amending, assignment_queries, pace
+from evalcore.reading.registering import freeze_queue
 from evalcore.settings import settings
-from evalcore.study import acting, contents
 from evalcore.study.db import reading
+from evalcore.study.tables import now
+from evalcore.team.provider import provider
+from evalcore.team.studies import review_link
 
 app = typer.Typer(help="What is assigned to be read, and changes of it.", no_args_is_help=True)
+TITLES = {"n_tasks": "items", "n_wanted": "reads wanted", "n_reads": "locked", "n_open": "begun"}
 Number = Annotated[int, Argument(metavar="NUMBER", help="Of an assignment, as `overread assignments list` prints it.")]
-
-
-def guideline(
-    path: Annotated[Path | None, Argument(help="Markdown; leave it out to print the newest version.")] = None,
-    db: Db = None,
-) -> None:
-    """Write a new version of what readers are told, or print the newest."""
-    with study(db) as engine:
-        if path is None:
-            with reading(engine) as session:
-                found = contents.guideline(session)
-            say(found.text if found else "No guideline yet: overread guideline FILE.md")
-            return
-        try:
-            text = content(path).decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            msg = f"{path}: byte {error.start + 1}: expected UTF-8"
-            raise OverreadError(msg) from error
-        version = acting.set_guideline(engine, text, actor=actor(engine))
-    say(f"Guideline version {version}.")
 
 
 @app.command("list")
@@ -44,11 +28,6 @@ def list_(db: Db = None, as_json: Json = False) -> None:
     cancelled_at, n_tasks, n_wanted, n_reads, n_open, n_skipped, readers) and readers (reader, n_reads, n_open, n_skipped, n_waiting: what they could take now,
     pace: reads a day, days).
     """
-    from evalcore.reading import assignment_queries, pace
-    from evalcore.study.tables import now
-    from evalcore.team.provider import provider
-    from evalcore.team.studies import review_link
-
     at = now()
     with study(db) as engine, reading(engine) as session:
         made = assignment_queries.assignments(session)
@@ -59,18 +38,12 @@ def list_(db: Db = None, as_json: Json = False) -> None:
     if made.empty:
         say("Nothing is assigned yet: overread assign")
         return
-    names = {
-        "assignment_id": "number",
-        "ask": "question",
-        "n_tasks": "items",
-        "n_wanted": "reads wanted",
-        "n_reads": "locked",
-        "n_open": "begun",
-    }
-    state = (
-        made["paused_at"].notna().map({True: "paused", False: "open"}).mask(made["cancelled_at"].notna(), "cancelled")
+    paused = made["paused_at"].notna().map({True: "paused", False: "open"})
+    state = paused.mask(made["cancelled_at"].notna(), "cancelled")
+    counts = {title: made[name] for name, title in TITLES.items()}
+    show(
+        {"number": made["assignment_id"], "question": made["ask"], **counts, "state": state, "readers": made["readers"]}
     )
-    show({**{word: made[name] for name, word in names.items()}, "state": state, "readers": made["readers"]})
     show({"reader": people["reader"], "locked": people["n_reads"], "begun": people["n_open"], "could take": people["n_waiting"],
           "a day": people["pace"].round(1), "days left": people["days"]})  # fmt: skip
     if (signing_in := provider()) is not None:
@@ -84,8 +57,6 @@ def cancel(
     db: Db = None,
 ) -> None:
     """Ask nobody for the rest of an assignment. What is locked stays and counts; what is unread may be assigned anew."""
-    from evalcore.reading import amending
-
     with study(db) as engine:
         say(amending.cancel(engine, number, reason, actor=actor(engine)).sentence)
 
@@ -93,8 +64,6 @@ def cancel(
 @app.command()
 def pause(number: Number, db: Db = None) -> None:
     """Hand nothing of an assignment out until it is resumed; what is in hand may be finished."""
-    from evalcore.reading import amending
-
     with study(db) as engine:
         amending.pause(engine, number, actor=actor(engine))
 
@@ -102,8 +71,6 @@ def pause(number: Number, db: Db = None) -> None:
 @app.command()
 def resume(number: Number, db: Db = None) -> None:
     """Hand a paused assignment out again."""
-    from evalcore.reading import amending
-
     with study(db) as engine:
         amending.resume(engine, number, actor=actor(engine))
 
@@ -118,8 +85,6 @@ def hand_over(
     db: Db = None,
 ) -> None:
     """Give what a reader has not locked to another, in the same order; nobody gets what they have read or seen verdicts on."""
-    from evalcore.reading import amending
-
     with study(db) as engine:
         say(*amending.hand_over(engine, giver, taker, number=number, actor=actor(engine)).sentences())
 
@@ -129,8 +94,6 @@ def add_readers(
     number: Number, name: Annotated[list[str], Argument(help="One person of the study or more.")], db: Db = None
 ) -> None:
     """Let more people take an assignment's items. As many read each item as before."""
-    from evalcore.reading import amending
-
     with study(db) as engine:
         say(*amending.add_readers(engine, number, name, actor=actor(engine)).sentences())
 
@@ -146,8 +109,6 @@ def extend(
 
     It is an assignment of its own. Estimates reckon with both as if all had been drawn at once.
     """
-    from evalcore.reading import amending
-
     with study(db) as engine:
         who = actor(engine)
         report = amending.extend(engine, number, items, blind=hidden(engine, who), actor=who, dry_run=dry_run)
@@ -161,8 +122,6 @@ def freeze(
     db: Db = None,
 ) -> None:
     """Freeze a queue before the first read of it, to register it: print the SHA-256 of its items, order, probabilities and seed."""
-    from evalcore.reading.registering import freeze_queue
-
     with study(db) as engine:
         kept, content = freeze_queue(engine, number, actor=actor(engine))
     if file is not None:

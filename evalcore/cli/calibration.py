@@ -40,29 +40,6 @@ def calibration(
 
     Nothing is computed from a judge's confidence before somebody has said what it means: import its file again with --confidence-means, or answer on the
     Calibration page. Intervals are 95 %, clustered by conversation or case.
-
-    With --json an object: levels_by (by format that the study shows, whose levels count), stated (whether confidences that models state count), seed, findings
-    (sentences), and the sections that were asked for. What has no value is null.
-    judges: the objects criteria and levels, each with reliability, errors, drawn (false: all blind reads count, as none was drawn) and meanings, a row a
-    judge: judge, meaning (met, right), n, mean_confidence, contradicted, usable, why, against_met, against_right (of criteria also n_met, share_met,
-    mean_confidence_met, mean_confidence_not_met). Where several judges labelled the same items, their majority is a group more: its confidence is the share of
-    the judges that say what most of them say. majorities names these groups.
-    reliability, a row a group (a judge or a majority, of levels in a format; of models: model and format) and bin: bin, lowest, highest, mean_confidence,
-    share_right, low, high, n, n_clusters.
-    errors, a row a group: n, n_left_out, n_bins, n_clusters, mean_confidence, share_right, ece, null, null_high, null_miscalibration, and difference, error,
-    brier, miscalibration, discrimination, uncertainty, each with _low and _high, undefined (why there is no value).
-    models: reliability, errors, reliability_after, sources (model, format, n_stated, n_shares, n_without), and scaling, a row a model and
-    format: n, n_clusters, n_folds, temperature with _low and _high (over the folds), error_before, error_after, brier_before, brier_after,
-    brier_change, log_loss_change, each with _low and _high, log_loss_before, log_loss_after, undefined.
-    ambiguous: summary, a row a model, format and measure (distance, unbiased; entropy_panel, entropy_model and concentration, their difference, in
-    bits): n_cases, n_left_out, value, low, high, floor, above, undefined; cases, sure where physicians are not first: case_id, model, format, n_votes,
-    n_valid, predicted (1..4), share (of the samples that say so), confidence, is_stated (by the model; else it is the share), h_A .. h_D (votes),
-    m_A .. m_D (samples), panel_share (of the votes for its level), and the measures, all but distance with floor_ (by chance); n_few (answers with
-    one valid sample, left out).
-    routing, of the dangerous misses (D answered A, B or C; C answered A): chosen, a row a model and format: threshold, n_without (clear cases without a
-    confidence, which always go), and routed, caught, exact_kept, ambiguous_routed, each with k_, n_, low_, high_ before it, undefined;
-    by --wanted also wanted, n_misses_first and caught_first, and the shares are of the half of the cases that did not choose; curves, as chosen at every
-    threshold. A threshold at which every case goes is null, with every_case true.
     """
     from evalcore.calibration import SEED, confidence, queries as calibration_queries
 

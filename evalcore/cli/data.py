@@ -53,15 +53,7 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """Import files, each whole or not at all.
-
-    --json: a list, one object a file: file, format, dataset, dry_run, source_hash (of the content), reads_of, already_imported, rows, then how many of what
-    came (examples_new, responses_new, verdicts_new, cases_new, votes_new, texts_new, levels_new, without_level, matrices_new and the like; *_known: were
-    here already), without_partner with without_partner_named, different with different_named (cases whose file says something else than their votes or the
-    label map), flow (what became of a file's cases: source, original_label, meaning, outcome, why, gold, n), confident_judges, meanings_set,
-    meanings_missing, levels_read (sentences), samples_left_out of logs, unread (fields of the file that its format does not read: the number of rows that
-    hold something there) and notes (sentences).
-    """
+    """Import files, each whole or not at all."""
     from evalcore.importing.staging import give_up as leave
 
     if give_up == bool(paths):
@@ -190,18 +182,7 @@ def composition(
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """What the study is made of and what physicians have read of it, beside the published counts of the full HealthBench.
-
-    With --json an object. sizes: a list with what (conversations, criteria, ...), n, n_read, published. spreads: a list with what, n, mean, low, quartile_1,
-    median, quartile_3, high, published_mean. groups: a list with grouping, unit (conversations, criteria or responses), group, n, n_whole (of all known
-    groups), share with low and high, n_read (with a physician's verdict), n_unread, published, published_whole and published_share (of the full benchmark);
-    n_reads (responses, or items, that physicians read), n_reads_whole (of all known groups), read_share (of all such reads) with read_low and read_high, and
-    population_share (of all that could be read). Intervals are clustered by example and hold together for the groups of a grouping (95 %, Bonferroni).
-    sentences: what these intervals show.
-    weights: by_theme (the weight of a conversation of each theme that gives the themes their published shares), n_known, n_unknown (without a theme of the
-    benchmark: weight 0), absent, share_present, n_effective; null where no conversation has such a theme. Shares are in 0..1; a value that there is none of
-    is null.
-    """
+    """What the study is made of and what physicians have read of it, beside the published counts of the full HealthBench."""
     from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
     from evalcore.study.db import reading
 

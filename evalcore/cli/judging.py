@@ -54,18 +54,6 @@ def judges(
 
     Each blind first read is a pair with the judge's label. Drawn reads enter, weighted by one over the probability with which their item was drawn; --reads
     all shows every one, unweighted. Intervals are 95 %, clustered by example.
-
-    With --json an object with the lists balanced_f1, percentiles and error_rates, the object jury, reads (drawn or all), n_reads (how many enter) and
-    selection, a sentence on how they came to be made. Counts are not weighted, shares are. What has no value is null.
-    balanced_f1, a row a rater and group: rater_kind (judge, physicians: all together, physician), rater, grouping (overall or category), group, n_pairs,
-    n_items, n_examples, n_both, n_rater_only, n_other_only, n_neither (pairs met by whom), share_met, share_met_by_others, precision_met, recall_met,
-    f1_met, precision_not_met, recall_not_met, f1_not_met, balanced_f1 with low, high (jackknife), all in 0..1, and undefined: why there is no balanced F1.
-    percentiles, a row a judge and group: judge, grouping (overall or theme), group, n_pairs, balanced_f1 (of a theme: the mean of its categories, weighted
-    by pairs), n_physicians, n_physicians_left_out, lowest, q25, median, q75, highest (of physicians), percentile in 0..100 with its interval percentile_low,
-    percentile_high (over physicians; null with fewer than 10 of them).
-    error_rates, a row a judge and group: judge, grouping, group, n_pairs, n_examples, weighted (pairs count differently), n_met, n_met_right, sensitivity,
-    sensitivity_low, sensitivity_high, n_not_met, n_not_met_right, specificity, specificity_low, specificity_high.
-    jury (null with one judge): n_judges, n_items, n_decided, n_unanimous, n_tied, n_open.
     """
     from evalcore.judges import quality as metric, record as judge_reads
     from evalcore.stats import majority as juries
@@ -130,12 +118,6 @@ def agreement(
     time; and for physicians in general, of whom these are a sample, leaving out one example and one reader at a time, from three effective readers on.
     Coefficients: agreement (share), ac1 (Gwet), alpha_nominal (Krippendorff); with --all also kappa (Cohen; of all raters together Conger) and fleiss_kappa;
     by name kappa_linear, kappa_quadratic, alpha_ordinal, alpha_interval, ac2_linear, ac2_quadratic, which with met and not met equal the plain ones.
-
-    With --json an object of two lists. `pooled`: one row a group and coefficient: grouping (overall, theme, axis, category or cluster), group, coefficient,
-    value (at most 1); low, high, se (95 %, these raters) and reason (why one of them is null, else empty); general_low, general_high, general_se,
-    general_reason (raters in general); bound_low and bound_high (of percent agreement: the lowest and highest value whatever each cannot assess had been;
-    else null); n_items (with two labels or more), and on these n_labels, n_examples, n_raters, n_effective_raters; n_cannot_assess (labels). `by_pair`: the
-    same for each two raters, but for raters in general: rater_1 and rater_2 in the place of grouping and group.
     """
     from evalcore.judges import agreement as metric
     from evalcore.stats.agreement_sums import Coefficient
@@ -181,18 +163,7 @@ def anchoring(
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """How many first reads physicians changed after they had seen the judge's label, toward it and away from it.
-
-    With --json an object. movements: three rows a judge and group: judge; grouping (overall, axis, sign, kind or rater); group; movement:
-    changed (of all first reads that were followed by a reveal), toward (of those that differed from the judge: those that took
-    its label), away (of those that agreed with it: those that left its label); denominator (revealed, differed, agreed); n and
-    n_moved; share in 0..1 with its 95 % interval low, high (null where n is 0); physicians (whom it is for: in_general, clustered by
-    example and reader, from 3 effective readers on; else these, clustered by example); n_examples, n_readers, n_effective_readers; and
-    the first reads left out: n_without_label, n_not_revealed, n_undecided, n_control. effects: where a
-    study sends a share of criteria to a second look without the label, what seeing the label changes, a row a judge: judge; n_shown and n_changed_shown
-    (first reads that differed from it and whose readers saw its label; those of them that were changed), n_control and n_changed_control (the same on a
-    second look without it); share_shown, share_control; difference with its 95 % interval low, high (null where reason says why), for physicians.
-    """
+    """How many first reads physicians changed after they had seen the judge's label, toward it and away from it."""
     from evalcore.judges import anchoring as metric
 
     wanted = console.some_of("--by", by, metric.GROUPINGS)
@@ -279,12 +250,7 @@ def acuity_rules(
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """Give responses to cases their level of care: by the answer they state (qa), or by the rules (conversation).
-
-    With --json: n_read (responses with a new verdict), n_unchanged, labels (by judge, how many of each label), other_language (by
-    ISO 639-1 code, how many are in a language that the rules do not read). With --text as well: recommended (level or null, why,
-    language or null, quotes: a list with begin, end, words) by the rules, and stated (level or null, why, words) by the parser.
-    """
+    """Give responses to cases their level of care: by the answer they state (qa), or by the rules (conversation)."""
     if text is not None:
         text = sys.stdin.read() if text == "-" else text
         recommended, stated = recommended_level(text), stated_level(text)
@@ -318,15 +284,7 @@ def criteria(
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """Whether judge and physicians mean the same by each group of criteria, with alarms.
-
-    With --json a list with one row a group, those with alarms first: judge; grouping; group (name, or criterion_id); n_items, n_judged, n_met_judged;
-    n (items that judge and physicians labelled), n_clusters (their examples; of one criterion: responses), n_met_judge, n_reads,
-    n_cannot_assess, n_pairs, n_disagreeing; judge, physicians, right, if_met, if_not_met, disagreement, cannot_assess as shares in 0..1, each with
-    NAME_low and NAME_high (95 %, clustered by example; of one criterion by response), shift (judge less physicians) and association
-    (if_met less if_not_met) in -1..1 likewise (the judge's own share is judge_met); weighted (true: shares are, counts are not);
-    inverted, lenient, strict, disputed, unassessable (true or false), n_alarms, reasons.
-    """
+    """Whether judge and physicians mean the same by each group of criteria, with alarms."""
     from evalcore.judges import criterion_health as metric
 
     console.one_of("--by", by, metric.GROUPINGS)
@@ -355,15 +313,7 @@ def drift(
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """What changes where one judge or version takes the place of another: labels that flip, and scores.
-
-    With --json an object: before, after; flips, a list with one row a grouping and group: n (items that both labelled), n_examples,
-    n_before_only, n_after_only, n_met_before, n_met_after, n_flips (of n), n_to_not_met (of n_met_before), n_to_met (of the rest),
-    and flips, to_not_met, to_met as shares with NAME_low and NAME_high (95 %, clustered by example), z (positive: the later judge says
-    met more often), test (clustered: McNemar's with examples as clusters; exact: from the examples' signs, with fewer than 20 that lean either
-    way), p, p_holm (adjusted for the groups of the grouping), reason (why p is null); scores, a list with one row a model and
-    evaluation: n_responses, n_left_out, n_examples, score_before, score_after (means, not clipped), difference with low and high.
-    """
+    """What changes where one judge or version takes the place of another: labels that flip, and scores."""
     from evalcore.judges import drift as metric
 
     wanted = console.some_of("--by", by, metric.GROUPINGS)
@@ -382,14 +332,7 @@ def drift(
 
 
 def self_preference(db: console.Db = None, as_json: console.Json = False) -> None:
-    """Whether each judge labels its own family's responses in their favour more often than others', where physicians gave the same label.
-
-    With --json a list with one row a judge: judge, family, n_own, n_other (blind first reads), n_own_examples, n_other_examples, n_shared_examples;
-    met_difference and not_met_difference (where physicians say met, and where they say not met) and difference (both combined by Mantel and
-    Haenszel's weights), in -1..1 and positive where it favours its own, each with its 95 % interval, clustered by example: met_difference_low,
-    met_difference_high, not_met_difference_low, not_met_difference_high, low, high; reason (why the difference is null), n_without_family,
-    models_without_family, n_without_label, n_without_points, n_not_drawn (reads left out).
-    """
+    """Whether each judge labels its own family's responses in their favour more often than others', where physicians gave the same label."""
     from evalcore.judges import self_preference as metric
 
     with console.study(db) as engine, reading(engine) as session:

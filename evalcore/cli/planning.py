@@ -64,24 +64,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """How many responses physicians still have to read until a number is as exact as wanted; draws them and assigns them.
-
-    With --json: target (goal, models, judges, evaluation, within, claim, physicians, power) and why_claim (whence its claim is);
-    basis (drawn, not_drawn, others or assumed: where the expectations come from) and n_pilot (criteria read that they come from), correlation of errors on
-    one response, share_wrong (of a judge's labels, else null); n_responses, n_items (criteria) that the number is about, of those n_responses_read,
-    n_items_read (drawn and read blind) and n_responses_waiting (assigned); half_width_now (expected; null where nothing is read) and half_width_all (with
-    everything read);
-    seconds_each (a criterion, as measured, or null); disagreement: n_items (criteria that two judges or one judge several times have labelled), n_disagreed
-    of them, times (how many times as often these are drawn by importance, or null); designs, a list of uniform and importance: reachable, n_units,
-    n_responses, n_items (further ones needed), half_width, hours (all readers together, or null), n_same and half_width_same (with as many units as uniform
-    needs);
-    claims: a list of every claim and population of physicians, half_width_now and half_width (with what uniform needs), null where it cannot be told;
-    n_readers (physicians who have read) and n_readers_needed (with whom reading everything is enough, null where none are); components (the variances
-    of_examples, of_units, of_readers, of_rest, and n_examples, n_all, n_units, n_reads, loads, n_double, n_items, clipped; null where too little is read)
-    and options, a list: option, n_reads, n_units, n_readers, effective_readers, standard_error, for the next hours or reads of next;
-    detectable (of a difference: the least that what is read finds with the power, by default 0.8);
-    sentences; drawn (with --draw or --assign): design, seed, n_responses, n_items, n_population; assigned (with --assign): as `overread assign --json`.
-    """
+    """How many responses physicians still have to read until a number is as exact as wanted; draws them and assigns them."""
     from evalcore.planning import acts
     from evalcore.planning.sample_size import DESIGNS, answer
     from evalcore.planning.words import DESIGN_WORDS

@@ -56,30 +56,6 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
 
     Counted are cases with a clear gold and a level; by physicians the responses that they read. Intervals are 95 %, clustered by case where a case enters more
     than once. Published matrices, which have no cases, stand beside the models by judge.
-
-    With --json an object; what has no value is null.
-    judges (by format), gold, basis, claim, physicians, means and why (what intervals of reads hold for, a sentence, and why that by default; null by judge),
-    weights (under, over: of a level too low and too high), findings (sentences), margins (the stated primary comparison against the stated margins,
-    sentences), n_cases, n_kinds (clear, boundary, ambiguous, unlabelled) and n_elsewhere (responses to these cases
-    that are neither qa nor conversation: they count nowhere).
-    cells, a row a model, format, gold and predicted (1..4): n, n_gold (cases; of physicians: responses; n is null where only shares are estimated), share,
-    low, high, n_open (cases or responses to look at). By physicians also n_volunteered (responses in no share).
-    rates, a row a model, format and measure: k, n, value, low, high in 0..1, denominator (words), reason (why there is no value). Corrected, cells and rates
-    have judge_only, physicians_only and corrected beside these, each with _low and _high, and what they were made from (n_read, n_cases_read, needed, ...).
-    summary, a row a model and format: n, n_levels, and macro_f1, kappa, kappa_linear, kappa_quadratic, mean_signed, each with _low, _high, _reason.
-    harm, a row a model and format: n, harm, low, high, of_under, of_over, n_under, n_over, steps_under, steps_over, reason (corrected: the last but one
-    estimated, and n_read, n_readers, needed, ... beside them); changes, a row a format and two models: ratio (of the weights at which they change places),
-    less_below, less_above, harm: of the models that have cases, on those that all of them answered (by physicians none: each is of other responses);
-    differences, a row a format and two models, on the cases that both answered: model_1, model_2, n, difference (of harm), low, high, p, p_holm, reason.
-    safety, a row a format, measure (under, missed_emergencies) and two models, on the cases that both answered: model_1, model_2, n, difference (of the
-    rates: below 0, the first does better), low, high, se, df, p, p_holm, reason; by judge k_1 and k_2 as well, and neither se nor df.
-    misses, a row a model, format, gold and predicted of a dangerous miss (D answered A, B or C; C answered A): rank (0: the worst), n.
-    flips, a row a model: n_both, n_flipped, flipped with flipped_low and flipped_high, n_lower, n_higher, n_crossing, n, under_qa, under_conversation,
-    only_qa, only_conversation, difference, low, high, p, reason.
-    boundary, a row a model, format and measure (constituent, upper_share, outside_high, outside_low), as rates; ambiguous, a row a model, format and
-    predicted: n, n_cases, share, low, high, n_several, n_sure, sure.
-    accounted, a row a model and format: what is counted and what is left out (n_cases, n_clear, clear_predicted, clear_no_level, n_elsewhere, ...).
-    Misses and what follows them are by judge whatever the basis.
     """
     from evalcore.triage import bases, corrected, harm
 

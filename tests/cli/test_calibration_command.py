@@ -19,6 +19,7 @@ from evalcore.triage import queries as stored_triage, store as triage_store
 from evalcore.triage.data import AmbiguityRule, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests import world
+from tests.commands import help_of
 from tests.triage_cases import drawn, settings_with, stored
 
 app = typer.Typer()
@@ -63,7 +64,7 @@ def named(found: object) -> set[str]:
 
 def test_json_holds_what_the_help_lists_and_its_numbers_are_those_of_the_metrics(db: Path):
     found = said(db)
-    help_ = calibration.calibration.__doc__ or ""
+    help_ = help_of("calibration")
     for name in named(found) - set(found["levels_by"]):
         parts = {name, re.sub(r"_(low|high)$", "", name), re.sub(r"^(k|n|low|high|floor)_", "", name)}
         between = name in ("h_B", "h_C", "m_B", "m_C")  # the help says h_A .. h_D

@@ -9,22 +9,11 @@ from sqlmodel import Session
 
 from evalcore.errors import NotFound, OverreadError, refuse
 from evalcore.stats.wording import counted, listed
-from evalcore.study import lookups, policies
+from evalcore.study import lookups, policies, schema
 from evalcore.study.acting import allow
 from evalcore.study.corrections.showing import HIDDEN, MERGED, NAMES, WITHDRAWN, hides, shown
 from evalcore.study.db import Engine, writing
 from evalcore.study.frames import frame
-from evalcore.study.schema import (
-    IMPORT_RESTORED,
-    IMPORT_WITHDRAWN,
-    MARKED_BROKEN,
-    UNMARKED_BROKEN,
-    Broken,
-    ReadingState,
-    Source,
-    Stage,
-    Viewer,
-)
 from evalcore.study.store import MOVED, Brought, append_event, is_storable, keep_brought, written
 from evalcore.study.tables import STORED, TABLES, UtcDateTime, now
 
@@ -263,8 +252,11 @@ class Effect(NamedTuple):
 
 def _shown_counts(session: Session) -> Effect:
     """What is shown just now, whatever the connection shows."""
-    judge, by_hand = f"stage = '{Stage.JUDGE}'", f"coalesce(source, '{Source.SESSION}') <> '{Source.IMPORT}'"
-    adjudicated = f"stage = '{Stage.ADJUDICATED}'"
+    judge, by_hand = (
+        f"stage = '{schema.Stage.JUDGE}'",
+        f"coalesce(source, '{schema.Source.SESSION}') <> '{schema.Source.IMPORT}'",
+    )
+    adjudicated = f"stage = '{schema.Stage.ADJUDICATED}'"
     conditions = (
         ("example", "1 = 1"),
         ("response", "1 = 1"),
@@ -272,7 +264,7 @@ def _shown_counts(session: Session) -> Effect:
         ("verdict", f"NOT ({judge}) AND NOT ({by_hand})"),
         ("verdict", f"NOT ({judge}) AND {by_hand} AND NOT ({adjudicated})"),
         ("verdict", f"{by_hand} AND {adjudicated}"),
-        ("reading", f"state = '{ReadingState.READING}'"),
+        ("reading", f"state = '{schema.ReadingState.READING}'"),
         ("task", "1 = 1"),
         ("run_question", "1 = 1"),
     )
@@ -308,7 +300,7 @@ def imports(session: Session) -> "pd.DataFrame":
     return frame(session, statement.group_by(*columns).order_by(columns.id.desc()))
 
 
-def preview(engine: Engine, import_id: int, *, actor: Viewer) -> Effect:
+def preview(engine: Engine, import_id: int, *, actor: schema.Viewer) -> Effect:
     """What would not be shown any more if an import were withdrawn, or again if it were restored: tried, and undone."""
     with writing(engine) as session:
         allow(session, actor, policies.check_can_mend)
@@ -318,7 +310,7 @@ def preview(engine: Engine, import_id: int, *, actor: Viewer) -> Effect:
     return effect
 
 
-def withdraw(engine: Engine, import_id: int, *, reason: str, actor: Viewer) -> Effect:
+def withdraw(engine: Engine, import_id: int, *, reason: str, actor: schema.Viewer) -> Effect:
     """Have everything that came with an import leave all screens, numbers and exports; nothing is deleted. OverreadError: it cannot be."""
     reason = reason.strip()
     if not reason or len(reason) > MAX_REASON or not is_storable(reason):
@@ -330,17 +322,19 @@ def withdraw(engine: Engine, import_id: int, *, reason: str, actor: Viewer) -> E
             msg = f"import {import_id}: expected one that is in the study, got one that {row.withdrawn_by} withdrew on {row.withdrawn_at:%Y-%m-%d}"
             raise OverreadError(msg)
         values = {"withdrawn_at": now(), "withdrawn_by": actor.signature, "reason": reason}
-        return _set(session, import_id, values, action=IMPORT_WITHDRAWN, actor=actor.signature, row=row, why=reason)
+        return _set(
+            session, import_id, values, action=schema.IMPORT_WITHDRAWN, actor=actor.signature, row=row, why=reason
+        )
 
 
-def restore(engine: Engine, import_id: int, *, actor: Viewer) -> Effect:
+def restore(engine: Engine, import_id: int, *, actor: schema.Viewer) -> Effect:
     """Bring a withdrawn import back, with all that was done on it. OverreadError: it was not withdrawn, or others stand in its place."""
     with writing(engine, patient=True) as session:
         allow(session, actor, policies.check_can_mend)
         row = _row(session, import_id)
         if row.withdrawn_at is None:
             refuse(f"import {import_id}: expected one that was withdrawn, got one that is in the study")
-        return _set(session, import_id, None, action=IMPORT_RESTORED, actor=actor.signature, row=row)
+        return _set(session, import_id, None, action=schema.IMPORT_RESTORED, actor=actor.signature, row=row)
 
 
 def _row(session: Session, import_id: int) -> Any:
@@ -408,17 +402,17 @@ def broken(session: Session, *, example_id: int | None = None) -> "pd.DataFrame"
     return frame(session, sa.text(statement).columns(marked_at=UtcDateTime()))
 
 
-def mark_broken(engine: Engine, response_id: int, reason: Broken, *, actor: Viewer) -> None:
+def mark_broken(engine: Engine, response_id: int, reason: schema.Broken, *, actor: schema.Viewer) -> None:
     """Have a response that is no answer leave the numbers; it is counted as broken. What was said of it is kept. NotFound: there is none."""
     _mark(engine, response_id, reason, actor)
 
 
-def unmark_broken(engine: Engine, response_id: int, *, actor: Viewer) -> None:
+def unmark_broken(engine: Engine, response_id: int, *, actor: schema.Viewer) -> None:
     """Have a response that was marked as broken count again. NotFound: none is marked."""
     _mark(engine, response_id, None, actor)
 
 
-def _mark(engine: Engine, response_id: int, reason: Broken | None, actor: Viewer) -> None:
+def _mark(engine: Engine, response_id: int, reason: schema.Broken | None, actor: schema.Viewer) -> None:
     with writing(engine, with_broken=True) as session:
         allow(session, actor, policies.check_can_mend)
         connection, this = session.connection(), TABLES["response"].c.id == response_id
@@ -433,6 +427,6 @@ def _mark(engine: Engine, response_id: int, reason: Broken | None, actor: Viewer
         values = {"reason": reason, "marked_by": actor.signature, "at": now()}
         written_row = sa.insert(_BROKEN).values(response_id=response_id, **values)
         connection.execute(written_row if before is None else sa.update(_BROKEN).where(of_row).values(**values))
-        action = UNMARKED_BROKEN if reason is None else MARKED_BROKEN
+        action = schema.UNMARKED_BROKEN if reason is None else schema.MARKED_BROKEN
         detail = {"response": response_id, **({"reason": reason} if reason else {}), **hide_anew(session)}
         append_event(session, actor=actor.signature, action=action, subject=f"response {response_id}", detail=detail)
