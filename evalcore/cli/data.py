@@ -256,52 +256,19 @@ def export(
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own keeps a tenth more than it needs
-    from evalcore.export import tables as exporting
-    from evalcore.study import freezing
-    from evalcore.study.audit import trail
-    from evalcore.study.db import reading
+    from evalcore.export import acts, tables as exporting
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
-    material = {"examples": exporting.example_rows, "responses": exporting.response_rows}
-    if file_format not in (*exporting.WRITERS, "meta-eval", "inspect", *material):
-        refuse(
-            f"--format: expected {', '.join(exporting.WRITERS)}, meta-eval, inspect, examples or responses, got {file_format!r}"
-        )
-    is_table, scored, named, n_left_out = file_format in exporting.WRITERS, None, None, 0
+    if file_format not in (known := [*exporting.WRITERS, *acts.FORMATS]):
+        refuse(f"--format: expected {', '.join(known[:-1])} or {known[-1]}, got {file_format!r}")
+    part = exporting.Part(judge=judge, dataset=dataset, model=model, read_only=read_only)
     with console.study(db) as engine:
-        who = console.actor(engine)
-        exporting.check(engine, who)
-        blind = console.hidden(engine, who)
-        part = exporting.Part(judge=judge, dataset=dataset, model=model, read_only=read_only, blind=blind)
-        with reading(engine) as session:
-            trail_hash, versions = trail.trail_head(session)[1], freezing.sentences(freezing.versions(session))
-        content = b""
-        if is_table:
-            with console.whole(path) as file:
-                n_rows = exporting.write(engine, what, file_format, file, part).n_rows
-        elif file_format == "inspect":
-            from evalcore.export import judging_material
-
-            scored = judging_material.inspect_scores(engine, part)
-            content, n_rows, named = scored.content, scored.n_rows, scored.named
-        elif file_format in material:
-            lines = material[file_format](engine, part)
-            content, n_rows, n_left_out = lines.content, lines.content.count(b"\n"), lines.n_left_out
-        else:
-            content = exporting.meta_eval_rows(engine, part)
-            n_rows = content.count(b"\n")
-        if not is_table:
-            console.write_whole(path, content)
-        else:
-            codebook = exporting.codebook_text(what, trail_hash, [*versions, *exporting.mended(engine)])
-            console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
-        told: dict[str, Any] = {"n_rows": n_rows, "part": part, "named": named}
-        exporting.record(engine, actor=who, what=what, file_format=file_format, **told)
-    console.say(f"{path}: {counted(n_rows, 'row')}")
-    if n_left_out:
-        console.say(f"Left out, since they have no rubric with points from -10 to 10: {counted(n_left_out, 'example')}")
-    if scored is not None and scored.n_left_out:
-        console.say(judging_material.left_out_sentence(scored))
+        codebook = exporting.codebook(engine, what) if file_format in exporting.WRITERS else ""
+        with console.whole(path) as file:
+            taken = acts.take(engine, what, file_format, file, actor=console.actor(engine), part=part)
+    if codebook:
+        console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
+    console.say(f"{path}: {counted(taken.n_rows, 'row')}", taken.left_out)
 
 
 def split(
@@ -319,19 +286,15 @@ def split(
     adjudicator, label and text) and canary. A conversation that waits for a blind read is in none of them. The audit trail keeps the hash of each file, by
     which `overread judge --made-with` and `overread judge-check` know it again.
     """
-    from evalcore.export import judging_material, tables as exporting
+    from evalcore.export import acts, judging_material, tables as exporting
     from evalcore.judges.splits import Split, parse_shares
 
-    how = Split(seed, parse_shares(shares))
+    how, part = Split(seed, parse_shares(shares)), exporting.Part(dataset=dataset, model=model)
     with console.study(db) as engine:
-        who = console.actor(engine)
-        judging_material.check_split(engine, who)
-        part = exporting.Part(dataset=dataset, model=model, blind=console.hidden(engine, who))
-        sets = judging_material.split_sets(engine, how, part)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in sets.files.items():
-            console.write_whole(folder / name, content)
-        judging_material.record_split(engine, sets, how, part, actor=who)
+        sets = acts.take_split(engine, how, part, actor=console.actor(engine))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in sets.files.items():
+        console.write_whole(folder / name, content)
     console.say(*judging_material.left_out_words(sets))
 
 

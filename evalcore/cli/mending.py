@@ -99,10 +99,7 @@ def mark_broken(
     with console.study(db) as engine:
         actor = console.actor(engine)
         for response_id in response_ids:
-            if reason is None:
-                mending.unmark_broken(engine, response_id, actor=actor)
-            else:
-                mending.mark_broken(engine, response_id, reason, actor=actor)
+            mending.mark_broken(engine, response_id, reason, actor=actor)
             console.say(f"Response {response_id}: {'counts again' if undo else 'marked as broken'}.")
 
 

@@ -11,9 +11,9 @@ import orjson
 import pandas as pd
 
 from evalcore.errors import refuse
-from evalcore.export.tables import Part, check as check_export, in_part, record, records
+from evalcore.export.tables import Part, check as check_export, in_part, records
 from evalcore.importing.formats.inspect_logs import sample_id_of
-from evalcore.judges.splits import SETS, SPLIT_WHAT, Split
+from evalcore.judges.splits import SETS, Split
 from evalcore.reading.queries import awaited_examples
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE, current_reads, item_labels
 from evalcore.rubric.scores import OVERALL, scores_of_verdicts
@@ -168,21 +168,6 @@ def split_sets(engine: Engine, split: Split, part: Part | None = None) -> Sets:
     contained = {f"{name}.jsonl": b"".join(lines) for name, lines in files.items()}
     counts = {name: len(found) for name, found in conversations.items()}
     return Sets(contained, len(rows), counts, n_waiting, int((unsure & ~waits).sum()), frozenset(rows["prompt_id"]))
-
-
-def record_split(engine: Engine, sets: Sets, split: Split, part: Part, *, actor: Viewer) -> None:
-    """Leave the event of `tables.record`, with the seed, the shares and the hash of each file."""
-    more = {"seed": split.seed, "shares": list(split.shares), "files": sets.hashes}
-    record(
-        engine,
-        actor=actor,
-        what=SPLIT_WHAT,
-        file_format="jsonl",
-        n_rows=sets.n_rows,
-        part=part,
-        named=sets.named,
-        more=more,
-    )
 
 
 def _settled(session: Session, part: Part) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:

@@ -30,8 +30,9 @@ from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads
 from evalcore.runs.queries import are_suspect
 from evalcore.stats.wording import counted
-from evalcore.study import contents, frames, lookups, store
+from evalcore.study import contents, frames, freezing, lookups, store
 from evalcore.study.acting import allow
+from evalcore.study.audit import trail
 from evalcore.study.corrections import mending, renaming
 from evalcore.study.csv_cells import DANGEROUS
 from evalcore.study.db import Engine, Session, reading, writing
@@ -314,6 +315,14 @@ def mended(engine: Engine) -> list[str]:
     return sentences
 
 
+def codebook(engine: Engine, what: str) -> str:
+    """The codebook of a table with what is to be known of the study as it is now."""
+    columns_of(what)
+    with reading(engine) as session:
+        trail_hash, versions = trail.trail_head(session)[1], freezing.sentences(freezing.versions(session))
+    return codebook_text(what, trail_hash, [*versions, *mended(engine)])
+
+
 def codebook_text(what: str, trail_hash: str = "", said: Iterable[str] = ()) -> str:
     """The codebook of a table as Markdown; with the last hash of the audit trail as it was then, and what else is to be known (`mended`, frozen versions)."""
     rows = "\n".join(f"| {column} | {meaning} |" for column, meaning in CODEBOOK[what])
@@ -354,16 +363,8 @@ def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
     return b"".join(rows)
 
 
-@dataclass(frozen=True)
-class Lines:
-    """A file of JSON Lines that the importer reads, and how many examples could not be written in it."""
-
-    content: bytes
-    n_left_out: int = 0
-
-
-def example_rows(engine: Engine, part: Part | None = None) -> Lines:
-    """The examples of one data set in HealthBench's format; those without a rubric, or with points that it does not hold, are left out and counted."""
+def example_rows(engine: Engine, part: Part | None = None) -> tuple[bytes, int]:
+    """The examples of one data set in HealthBench's format, as JSON Lines; those without a rubric, or with points that it does not hold, are counted alone."""
     part = part or Part()
     with reading(engine) as session:
         examples = queries.examples(session, _one_dataset(session, part), part.blind)
@@ -383,10 +384,10 @@ def example_rows(engine: Engine, part: Part | None = None) -> Lines:
         if example["ideal_completions"]:
             line["ideal_completions_data"] = json.loads(example["ideal_completions"])
         lines.append(orjson.dumps(line) + b"\n")
-    return Lines(b"".join(lines), n_left_out)
+    return b"".join(lines), n_left_out
 
 
-def response_rows(engine: Engine, part: Part | None = None) -> Lines:
+def response_rows(engine: Engine, part: Part | None = None) -> bytes:
     """The responses to the examples of one data set, as the format `responses` has them."""
     part = part or Part()
     with reading(engine) as session:
@@ -399,7 +400,7 @@ def response_rows(engine: Engine, part: Part | None = None) -> Lines:
                 orjson.dumps({name: value for name, value in (row | {"sent": sent}).items() if value is not None})
                 + b"\n"
             )
-    return Lines(b"".join(lines))
+    return b"".join(lines)
 
 
 def _one_dataset(session: Session, part: Part) -> str:

@@ -305,7 +305,7 @@ def preview(engine: Engine, import_id: int, *, actor: schema.Viewer) -> Effect:
     with writing(engine) as session:
         allow(session, actor, policies.check_can_mend)
         row = _row(session, import_id)
-        effect = _set(session, import_id, None if row.withdrawn_at is not None else {"withdrawn_at": now()})
+        effect, _ = _set(session, import_id, None if row.withdrawn_at is not None else {"withdrawn_at": now()})
         session.rollback()
     return effect
 
@@ -322,9 +322,7 @@ def withdraw(engine: Engine, import_id: int, *, reason: str, actor: schema.Viewe
             msg = f"import {import_id}: expected one that is in the study, got one that {row.withdrawn_by} withdrew on {row.withdrawn_at:%Y-%m-%d}"
             raise OverreadError(msg)
         values = {"withdrawn_at": now(), "withdrawn_by": actor.signature, "reason": reason}
-        return _set(
-            session, import_id, values, action=schema.IMPORT_WITHDRAWN, actor=actor.signature, row=row, why=reason
-        )
+        return _done(session, row, values, action=schema.IMPORT_WITHDRAWN, actor=actor)
 
 
 def restore(engine: Engine, import_id: int, *, actor: schema.Viewer) -> Effect:
@@ -334,7 +332,7 @@ def restore(engine: Engine, import_id: int, *, actor: schema.Viewer) -> Effect:
         row = _row(session, import_id)
         if row.withdrawn_at is None:
             refuse(f"import {import_id}: expected one that was withdrawn, got one that is in the study")
-        return _set(session, import_id, None, action=schema.IMPORT_RESTORED, actor=actor.signature, row=row)
+        return _done(session, row, None, action=schema.IMPORT_RESTORED, actor=actor)
 
 
 def _row(session: Session, import_id: int) -> Any:
@@ -347,72 +345,49 @@ def _row(session: Session, import_id: int) -> Any:
     return row
 
 
-def _set(
-    session: Session,
-    import_id: int,
-    values: dict[str, Any] | None,
-    *,
-    action: str = "",
-    actor: str = "",
-    row: Any = None,
-    why: str = "",
-) -> Effect:
+def _set(session: Session, import_id: int, values: dict[str, Any] | None) -> tuple[Effect, dict[str, str]]:
+    """Say of an import that it is withdrawn, or not: what that changes, and what the event has to keep of it."""
     before = _shown_counts(session)
-    nothing = dict.fromkeys(("withdrawn_at", "withdrawn_by", "reason"))
-    session.connection().execute(sa.update(_IMPORT).where(_IMPORT.c.id == import_id).values(**(values or nothing)))
+    said = values or dict.fromkeys(("withdrawn_at", "withdrawn_by", "reason"))
+    session.connection().execute(sa.update(_IMPORT).where(_IMPORT.c.id == import_id).values(**said))
     mended = hide_anew(session)
-    effect = Effect(*(abs(was - is_now) for was, is_now in zip(before, _shown_counts(session), strict=True)))
-    if action:
-        detail = {
-            "import": import_id,
-            "source_hash": row.source_hash,
-            **({"reason": why} if why else {}),
-            **effect._asdict(),
-            **mended,
-        }
-        append_event(
-            session,
-            actor=actor,
-            action=action,
-            subject=row.name,
-            detail={key: value for key, value in detail.items() if value},
-        )
+    return Effect(*(abs(was - is_now) for was, is_now in zip(before, _shown_counts(session), strict=True))), mended
+
+
+def _done(session: Session, row: Any, values: dict[str, Any] | None, *, action: str, actor: schema.Viewer) -> Effect:
+    effect, mended = _set(session, row.id, values)
+    why = {"reason": (values or {}).get("reason")}
+    detail = {"import": row.id, "source_hash": row.source_hash, **why, **effect._asdict(), **mended}
+    told = {key: value for key, value in detail.items() if value}
+    append_event(session, actor=actor.signature, action=action, subject=row.name, detail=told)
     return effect
 
 
 # ---------------------------------------------------------------- broken responses
 
 
-def broken(session: Session, *, example_id: int | None = None) -> "pd.DataFrame":
-    """Responses that are marked as broken, of one example or of all; those of withdrawn imports are not among them.
+def broken(session: Session) -> "pd.DataFrame":
+    """Responses that are marked as broken; those of withdrawn imports are not among them.
 
     Returns:
         One row a response: response_id, example_id, dataset, prompt_id, model, evaluation, sample_index, reason (a `Broken`), marked_by, marked_at.
     """
-    tables = (shown(table, WITHDRAWN, NAMES, MERGED) for table in ("response", "example", "model"))
-    response, example, model = tables
-    of_example = "" if example_id is None else f" AND broken.example_id = {int(example_id)}"
+    response, example, model = (shown(table, WITHDRAWN, NAMES, MERGED) for table in ("response", "example", "model"))
     statement = (
         "SELECT response.id AS response_id, response.example_id, example.dataset, example.prompt_id, model.name AS model, "  # noqa: S608 - our own words
         "response.dataset AS evaluation, response.sample_index, broken.reason, broken.marked_by, broken.at AS marked_at "
         f"FROM broken_response AS broken JOIN {response} ON response.id = broken.response_id "
         f"JOIN {example} ON example.id = response.example_id JOIN {model} ON model.id = response.model_id "
-        f"WHERE broken.reason IS NOT NULL{of_example.replace('broken.', 'response.')} ORDER BY response.id"
+        "WHERE broken.reason IS NOT NULL ORDER BY response.id"
     )
     return frame(session, sa.text(statement).columns(marked_at=UtcDateTime()))
 
 
-def mark_broken(engine: Engine, response_id: int, reason: schema.Broken, *, actor: schema.Viewer) -> None:
-    """Have a response that is no answer leave the numbers; it is counted as broken. What was said of it is kept. NotFound: there is none."""
-    _mark(engine, response_id, reason, actor)
+def mark_broken(engine: Engine, response_id: int, reason: schema.Broken | None, *, actor: schema.Viewer) -> None:
+    """Have a response that is no answer leave the numbers; it is counted as broken, and what was said of it is kept. None: it counts again.
 
-
-def unmark_broken(engine: Engine, response_id: int, *, actor: schema.Viewer) -> None:
-    """Have a response that was marked as broken count again. NotFound: none is marked."""
-    _mark(engine, response_id, None, actor)
-
-
-def _mark(engine: Engine, response_id: int, reason: schema.Broken | None, actor: schema.Viewer) -> None:
+    NotFound: there is no such response, or it is not marked.
+    """
     with writing(engine, with_broken=True) as session:
         allow(session, actor, policies.check_can_mend)
         connection, this = session.connection(), TABLES["response"].c.id == response_id

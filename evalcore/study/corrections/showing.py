@@ -112,9 +112,9 @@ _LEFT: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-def shown(table: str, *parts: str) -> str:
-    """The rows of a table that are shown, as SQL to select from."""
-    return f"{_shown(table, frozenset(parts)) or table} AS {table}"
+def shown(table: str, *parts: str, alias: str = "") -> str:
+    """The rows of a table that are shown, as SQL to select from, by its name or another one."""
+    return f"{_shown(table, frozenset(parts)) or table} AS {alias or table}"
 
 
 @cache
