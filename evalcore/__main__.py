@@ -45,7 +45,7 @@ COMMANDS = (
     ("team", "people migrate"),
     ("mending", "imports withdraw restore-import broken mark-broken rename freeze amend versions delete-study"),
     ("analysis", "analysis:app"),
-    ("assignments", "assignments:app"),
+    ("planning", "assignments:app"),
     ("team", "team:team_app studies:studies_app"),
 )
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from evalcore.cli.console import Db, Json, actor, chosen, grid, out, print_json, say, study, whole
+from evalcore.cli.console import Db, Json, actor, chosen, grid, out, print_json, say, study, tell, whole
 from evalcore.errors import refuse
 from evalcore.stats.wording import counted
 from evalcore.study import acting, contents
@@ -125,15 +125,10 @@ def methods(
         done = written.facts(engine)
     if checklist:
         texts, tables = written.documents(done, bundling.FILES)
-        if as_json:
-            print_json(tables["checklist"].to_dict(orient="records"))
-        else:
-            say(texts["checklist.md"])
-    elif as_json:
-        clauses = [asdict(clause) for clause in written.clauses(done)]
-        print_json({"paragraph": written.paragraph(done), "clauses": clauses, "facts": written.as_dict(done)})
-    else:
-        say(written.paragraph(done))
+        tell(tables["checklist"].to_dict(orient="records"), texts["checklist.md"], as_json=as_json)
+        return
+    paragraph, clauses = written.paragraph(done), [asdict(clause) for clause in written.clauses(done)]
+    tell({"paragraph": paragraph, "clauses": clauses, "facts": written.as_dict(done)}, paragraph, as_json=as_json)
 
 
 def bundle(path: Path, db: Db = None) -> None:

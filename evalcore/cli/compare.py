@@ -126,12 +126,7 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
     judged = _records(tables["judge_only"]["differences"])
     return {
         "dataset": spec.evaluation,
-        "subset": spec.subset,
-        "judges": list(spec.judges),
-        "claim": spec.claim,
-        "physicians": spec.physicians,
-        "settled": spec.settled,
-        "weighted": spec.weighted,
+        **{name: getattr(spec, name) for name in ("subset", "judges", "claim", "physicians", "settled", "weighted")},
         "analysis": results.stated_words(stated, done.otherwise),
         "stated": stated and {name: getattr(stated, name) for name in ("version", "stated_at", "n_reads_before")},
         "otherwise": list(done.otherwise),

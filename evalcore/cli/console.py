@@ -194,6 +194,14 @@ def say(*sentences: str) -> None:
         out.print(sentence, markup=False)
 
 
+def tell(value: object, *sentences: str, as_json: bool) -> None:
+    """Print a value as JSON where that is asked for, else sentences."""
+    if as_json:
+        print_json(value)
+    else:
+        say(*sentences)
+
+
 def grid(columns: Iterable[str], lines: Iterable[Iterable[str]]) -> Table:
     """A table without frames. Its cells may be names from a file: they are not taken for markup."""
     shown = Table(*columns, box=None, padding=(0, 2))

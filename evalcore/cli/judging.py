@@ -219,10 +219,8 @@ def jury(
 ) -> None:
     """Give each criterion and each level of care the verdict that most judges give it, with the share of three or more votes as confidence.
 
-    The jury is a judge like any other. Run it again when its members have labelled more: only what is new or has changed is written. An even
-    split on a criterion gives no verdict; of levels the most frequent counts, of equals the more severe; who could not assess does not vote.
-    With --json: name, version, members (as they vote), least; n_decided, n_split, n_too_few (items that any member labelled); n_new, n_changed,
-    n_taken_back (verdicts that its members no longer give), n_unchanged; labels (how many items have each).
+    The jury is a judge like any other. Run it again when its members have labelled more: only what is new or has changed is written. An even split on a
+    criterion gives no verdict; of levels the most frequent counts, of equals the more severe; who could not assess does not vote.
     """
     from evalcore.judges.juries import convene
 
@@ -238,10 +236,7 @@ def jury(
             dry_run=dry_run,
             progress=lambda last: status.update(f"Counting votes: responses up to number {last:,}"),
         )
-    if as_json:
-        console.print_json(report.as_dict())
-    else:
-        console.say(*report.sentences(), "Nothing was changed." if dry_run else "")
+    console.tell(report.as_dict(), *report.sentences(), "Nothing was changed." if dry_run else "", as_json=as_json)
 
 
 def acuity_rules(
@@ -270,10 +265,7 @@ def acuity_rules(
             again=again,
             progress=lambda done, most: status.update(f"Reading: {done:,} of at most {most:,} responses"),
         )
-    if as_json:
-        console.print_json(report.as_dict())
-    else:
-        console.say(*report.sentences())
+    console.tell(report.as_dict(), *report.sentences(), as_json=as_json)
 
 
 def criteria(
@@ -356,8 +348,7 @@ def families(
 ) -> None:
     """List which family each model and judge belongs to, by which patterns; or write the study's own table of them.
 
-    A pattern is a glob on the whole name, upper and lower case alike; the first that fits counts. With --json an object: is_own (the study
-    has a table of its own), patterns (list of pattern, family), names (list of name, kind: model or judge, family or null).
+    A pattern is a glob on the whole name, upper and lower case alike; the first that fits counts.
     """
     given = None if path is None else family_tables.parse(text_of(console.content(path), path.name), path.name)
     if reset and given:
@@ -389,10 +380,7 @@ def prompts(
     """List the prompts that judges were asked with; with --from and --to, which of two agrees with physicians more often.
 
     Compared are blind first reads of items that both have labelled, of conversations that neither was made with (`overread judge --made-with`); the
-    difference is paired, with a 95 % interval clustered by conversation. --json without --from and --to: a list of prompt, judge, version, made_with (sets, in
-    words). With them an object: before, after, n_items, n_examples, n_reads, agreement_before and agreement_after (0..1), difference with low and high
-    (after less before), n_seen (items left out: of sets that one was made with), n_one_alone, not_stated (prompts of which nobody has said what they were
-    made with), sentences.
+    difference is paired, with a 95 % interval clustered by conversation.
     """
     from evalcore.judges import prompts_compared as metric
     from evalcore.runs.queries import stated
@@ -443,11 +431,7 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
     """Check a judge against gold labels; for the continuous integration of prompts.
 
     A judge is not checked on conversations of a set that its prompt was made with (`overread judge --made-with`); where that was not said, that is told.
-    Exit status: 0 the judge reaches every bound, 1 it does not, 2 the check could not be made. Without a bound a balanced F1 of 0.6 is
-    wanted. With --json an object: judge, gold (the file), passed, failures (a sentence each), sources, by_bound, bounds (measure to least
-    value), measures (list of measure, value, low, high, n, n_examples, reason; measure: f1, accuracy, sensitivity, specificity), n_rows, n_used,
-    n_other_source, n_cannot_assess, n_missing, n_not_in_study, n_not_labelled, max_missing, not_stated (prompt versions
-    of which nobody has said what they were made with).
+    Exit status: 0 the judge reaches every bound, 1 it does not, 2 the check could not be made. Without a bound a balanced F1 of 0.6 is wanted.
     """
     try:
         from evalcore.judges import gold_check as metric

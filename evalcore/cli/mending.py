@@ -64,13 +64,13 @@ def restore_import(
 
 
 def _tell(effect: mending.Effect, did: str, *, as_json: bool) -> None:
-    if as_json:
-        console.print_json(effect._asdict())
-        return
-    parts = effect.parts()
-    console.say(f"{listed(parts)} {did}." if parts else f"Nothing {did}.")
-    if effect.of_physicians and did != "came back":
-        console.say("What physicians did is kept, and comes back when the import is restored.")
+    parts, kept = effect.parts(), effect.of_physicians and did != "came back"
+    console.tell(
+        effect._asdict(),
+        f"{listed(parts)} {did}." if parts else f"Nothing {did}.",
+        "What physicians did is kept, and comes back when the import is restored." if kept else "",
+        as_json=as_json,
+    )
 
 
 def broken(db: console.Db = None, as_json: console.Json = False) -> None:
@@ -129,13 +129,7 @@ def rename(
 
 # ---------------------------------------------------------------- the whole study
 
-HELD = {
-    "example": "conversations",
-    "response": "responses",
-    "verdict": "verdicts",
-    "person": "people",
-    "audit_event": "acts in its trail",
-}
+HELD = {"example": "conversations", "response": "responses", "verdict": "verdicts", "person": "people"}
 
 
 def freeze(db: console.Db = None) -> None:
@@ -158,10 +152,8 @@ def versions(db: console.Db = None, as_json: console.Json = False) -> None:
     """List the versions that were frozen, oldest first."""
     with console.study(db) as engine, reading(engine) as session:
         found = freezing.versions(session)
-    if as_json:
-        console.print_json([asdict(version) for version in found])
-    else:
-        console.say(*(freezing.sentences(found) or ["Nothing was frozen: overread freeze"]))
+    sentences = freezing.sentences(found) or ["Nothing was frozen: overread freeze"]
+    console.tell([asdict(version) for version in found], *sentences, as_json=as_json)
 
 
 def delete_study(
@@ -187,6 +179,7 @@ def delete_study(
         if yes_delete is None:
             rows = deleting.counts(engine)
             held = ", ".join(f"{rows.get(table, 0):,} {words}" for table, words in HELD.items())
+            held += f", {rows.get('audit_event', 0):,} acts in its trail"
             console.say(
                 f"{name} holds {held}. It is deleted for good; only a copy that was made before could bring it back."
             )

@@ -1,21 +1,28 @@
-"""Reading by the command line: how much has to be read, which responses, who reads them."""
+"""Reading by the command line: how much has to be read, which responses, who reads them; how far it is, and changes of it while it goes on."""
 
 import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
+import typer
+from typer import Argument, Option
 
-from evalcore.cli.console import Db, Json, actor, chosen, content, one_of, print_json, say, study, write_whole
+from evalcore.cli import console
 from evalcore.errors import refuse
+from evalcore.reading import amending, assignment_queries, pace
+from evalcore.reading.registering import freeze_queue
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.drawings import Goal
+from evalcore.settings import settings
 from evalcore.stats.wording import counted
 from evalcore.study import contents
 from evalcore.study.browse import READ_STATES, Filters
 from evalcore.study.db import reading
 from evalcore.study.schema import Acuity, Ask, Claim, Format, Label, Physicians
+from evalcore.study.tables import now
+from evalcore.team.provider import provider
+from evalcore.team.studies import review_link
 
 if TYPE_CHECKING:
     from evalcore.planning.sample_size import Answer
@@ -48,8 +55,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     target: Annotated[str, Option(help=TARGET)],
     judges: Annotated[str, Option(help="Whose labels, joined by commas; default: the judge with most labels.")] = "",
     evaluation: Annotated[str | None, Option(help=EVALUATION)] = None,
-    claim: Annotated[Claim | None, chosen("--claim", Claim, CLAIM)] = None,
-    physicians: Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    claim: Annotated[Claim | None, console.chosen("--claim", Claim, CLAIM)] = None,
+    physicians: Annotated[Physicians | None, console.chosen("--physicians", Physicians, PHYSICIANS)] = None,
     power: Annotated[float | None, Option(help=POWER)] = None,
     design: Annotated[str, Option(help="uniform or importance: how --draw and --assign draw.")] = "importance",
     responses: Annotated[int | None, Option(help=RESPONSES)] = None,
@@ -61,8 +68,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     specialty: Annotated[str | None, Option(help="Only readers with this specialty.")] = None,
     practice: Annotated[bool, Option("--practice", help=PRACTICE)] = False,
     dry_run: Annotated[bool, Option("--dry-run", help=DRY_RUN)] = False,
-    db: Db = None,
-    as_json: Json = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """How many responses physicians still have to read until a number is as exact as wanted; draws them and assigns them."""
     from evalcore.planning import acts
@@ -71,7 +78,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.reading.assigning import Choice, assign as hand_over
 
     whose = [word.strip() for word in judges.split(",") if word.strip()]
-    with study(db) as engine:
+    with console.study(db) as engine:
         with reading(engine) as session:
             known = rubric_queries.load(session)
             wanted = acts.powered(acts.target_of(target, known, evaluation=evaluation, judges=whose), power)
@@ -82,13 +89,13 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
             seconds = acts.seconds_each(session)
             drawn = None
             if draw is not None or assign:
-                one_of("--design", design, DESIGNS)
+                console.one_of("--design", design, DESIGNS)
                 number = responses if responses is not None else needed.n_units and needed.designs[design].n_units
                 if responses is None and not number:
                     refuse("Nothing more has to be read for this, so nothing was drawn: say how many with --responses.")
                 drawn = acts.draw(session, wanted, n_units=number, design=design, seed=seed, known=known)
                 if draw is not None:
-                    write_whole(draw, acts.csv_of(session, drawn))
+                    console.write_whole(draw, acts.csv_of(session, drawn))
         report, sentences = _report(needed, why, seconds, n_readers)
         if drawn is not None:
             n, of = len(drawn.drawn.shares), drawn.drawn.n_population
@@ -99,14 +106,11 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
         if assign and drawn is not None:
             who: dict[str, Any] = {"readers": tuple(reader or ()), "specialty": specialty, "n_readers": n_readers}
             choice = Choice(drawn=drawn.drawn, seed=drawn.seed, practice=practice, **who)
-            handed = hand_over(engine, choice, actor=actor(engine), dry_run=dry_run)
+            handed = hand_over(engine, choice, actor=console.actor(engine), dry_run=dry_run)
             report["assigned"] = asdict(handed)
             last = "Nothing was changed." if dry_run else f"Assignment {handed.assignment_id}."
             sentences += [*handed.sentences(), last]
-    if as_json:
-        print_json(report)
-    else:
-        say(*sentences)
+    console.tell(report, *sentences, as_json=as_json)
 
 
 def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -> tuple[dict[str, Any], list[str]]:
@@ -170,7 +174,7 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     specialty: Annotated[str | None, Option(help="Only readers with this specialty.")] = None,
     seed: Annotated[int | None, Option(help="Of the drawing and the order; default: drawn, and stored.")] = None,
     minutes: Annotated[int, Option(help="For how many minutes an opened response is reserved for its reader.")] = 45,
-    ask: Annotated[Ask, chosen("--ask", Ask, "rubric, response_acuity or gold_acuity")] = Ask.RUBRIC,
+    ask: Annotated[Ask, console.chosen("--ask", Ask, "rubric, response_acuity or gold_acuity")] = Ask.RUBRIC,
     plan: Annotated[Path | None, Option(help=PLAN)] = None,
     dataset: Annotated[str | None, Option(help="Only this data set.")] = None,
     subset: Annotated[str | None, Option(help="Only this part: oss_eval, hard, consensus.")] = None,
@@ -180,15 +184,15 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     axis: Annotated[str | None, Option()] = None,
     model: Annotated[str | None, Option(help="Only this model's responses.")] = None,
     judge: Annotated[str | None, Option(help="Only criteria that this judge has labelled.")] = None,
-    label: Annotated[str | None, chosen("--label", list(Label), LABEL)] = None,
+    label: Annotated[str | None, console.chosen("--label", list(Label), LABEL)] = None,
     judges_differ: Annotated[bool, Option("--judges-differ", help=JUDGES_DIFFER)] = False,
     points_from: Annotated[int | None, Option(help="Only criteria with at least so many points.")] = None,
     points_to: Annotated[int | None, Option(help=POINTS_TO)] = None,
     search: Annotated[str, Option(help="Words that occur in the conversation or its verdicts.")] = "",
     reads: Annotated[str | None, Option(help="unread, read, conflicting or overridden")] = None,
     source: Annotated[str | None, Option(help="Only cases of triage from this source.")] = None,
-    asked_as: Annotated[str | None, chosen("--format", list(Format), FORMAT)] = None,
-    level: Annotated[str | None, chosen("--level", (*Acuity, Label.CANNOT_ASSESS), LEVEL)] = None,
+    asked_as: Annotated[str | None, console.chosen("--format", list(Format), FORMAT)] = None,
+    level: Annotated[str | None, console.chosen("--level", (*Acuity, Label.CANNOT_ASSESS), LEVEL)] = None,
     use_case: Annotated[str | None, Option(help=OF_TASK)] = None,
     task_type: Annotated[str | None, Option("--type", help=OF_TASK)] = None,
     difficulty: Annotated[str | None, Option(help=OF_TASK)] = None,
@@ -197,8 +201,8 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     alone: Annotated[bool, Option("--alone", help=ALONE)] = False,
     practice: Annotated[bool, Option("--practice", help=PRACTICE)] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Report what would be assigned and change nothing.")] = False,
-    db: Db = None,
-    as_json: Json = False,
+    db: console.Db = None,
+    as_json: console.Json = False,
 ) -> None:
     """Assign responses (or cases) to readers, drawn at random with a stored seed and a known probability.
 
@@ -207,7 +211,7 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.reading import assigning
 
     if reads is not None:
-        one_of("--reads", reads, READ_STATES)
+        console.one_of("--reads", reads, READ_STATES)
     filters = Filters(
         search=search, dataset=dataset, subset=subset, theme=theme, category=category, language=language, axis=axis, model=model, judge=judge,
         label=label, reads=reads, judges_differ=judges_differ, points_from=points_from, points_to=points_to, source=source, format=asked_as, level=level,
@@ -218,7 +222,7 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
         filters=filters,
         chosen=tuple(dict.fromkeys(response or ())),
         alone=alone,
-        plan=assigning.read_plan(content(plan)) if plan is not None else (),
+        plan=assigning.read_plan(console.content(plan)) if plan is not None else (),
         n_items=n_items,
         readers=tuple(reader or ()),
         specialty=specialty,
@@ -227,9 +231,123 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
         reserve_minutes=minutes,
         practice=practice,
     )
-    with study(db) as engine:
-        report = assigning.assign(engine, choice, actor=actor(engine), dry_run=dry_run)
+    with console.study(db) as engine:
+        report = assigning.assign(engine, choice, actor=console.actor(engine), dry_run=dry_run)
+    last = "Nothing was changed." if dry_run else f"Assignment {report.assignment_id}."
+    console.tell(asdict(report), *report.sentences(), last, as_json=as_json)
+
+
+# ---------------------------------------------------------------- what is assigned
+
+app = typer.Typer(help="What is assigned to be read, and changes of it.", no_args_is_help=True)
+TITLES = {"n_tasks": "items", "n_wanted": "reads wanted", "n_reads": "locked", "n_open": "begun"}
+Number = Annotated[int, Argument(metavar="NUMBER", help="Of an assignment, as `overread assignments list` prints it.")]
+
+
+@app.command("list")
+def list_(db: console.Db = None, as_json: console.Json = False) -> None:
+    """List the assignments and their readers, each with the pace of the last seven days and the days left at most.
+
+    With --json an object of two lists: assignments (assignment_id, ask, n_readers, seed, selection, chosen_by, n_population, created_by, created_at, paused_at,
+    cancelled_at, n_tasks, n_wanted, n_reads, n_open, n_skipped, readers) and readers (reader, n_reads, n_open, n_skipped, n_waiting: what they could take now,
+    pace: reads a day, days).
+    """
+    at = now()
+    with console.study(db) as engine, reading(engine) as session:
+        made = assignment_queries.assignments(session)
+        people = pace.by_reader(assignment_queries.readers(session, at), assignment_queries.locked_reads(session), at)
     if as_json:
-        print_json(asdict(report))
-    else:
-        say(*report.sentences(), "Nothing was changed." if dry_run else f"Assignment {report.assignment_id}.")
+        console.print_json({"assignments": console.records(made), "readers": console.records(people)})
+        return
+    if made.empty:
+        console.say("Nothing is assigned yet: overread assign")
+        return
+    paused = made["paused_at"].notna().map({True: "paused", False: "open"})
+    state = paused.mask(made["cancelled_at"].notna(), "cancelled")
+    counts = {title: made[name] for name, title in TITLES.items()}
+    console.show(
+        {"number": made["assignment_id"], "question": made["ask"], **counts, "state": state, "readers": made["readers"]}
+    )
+    console.show({"reader": people["reader"], "locked": people["n_reads"], "begun": people["n_open"], "could take": people["n_waiting"],
+          "a day": people["pace"].round(1), "days left": people["days"]})  # fmt: skip
+    if (signing_in := provider()) is not None:
+        console.say(f"Review, for whoever signs in: {review_link(signing_in.public_url, db or settings().db)}")
+
+
+@app.command()
+def cancel(
+    number: Number,
+    reason: Annotated[str, Option(help="A line that readers who have begun something see: no model, no judge.")],
+    db: console.Db = None,
+) -> None:
+    """Ask nobody for the rest of an assignment. What is locked stays and counts; what is unread may be assigned anew."""
+    with console.study(db) as engine:
+        console.say(amending.cancel(engine, number, reason, actor=console.actor(engine)).sentence)
+
+
+@app.command()
+def pause(number: Number, db: console.Db = None) -> None:
+    """Hand nothing of an assignment out until it is resumed; what is in hand may be finished."""
+    with console.study(db) as engine:
+        amending.pause(engine, number, actor=console.actor(engine))
+
+
+@app.command()
+def resume(number: Number, db: console.Db = None) -> None:
+    """Hand a paused assignment out again."""
+    with console.study(db) as engine:
+        amending.resume(engine, number, actor=console.actor(engine))
+
+
+@app.command("hand-over")
+def hand_over(
+    giver: Annotated[str, Option("--from", help="A reader; may be one whose access was removed.")],
+    taker: Annotated[str, Option("--to", help="Another reader.")],
+    number: Annotated[
+        int | None, Option("--assignment", help="Default: each that goes on.", show_default=False)
+    ] = None,
+    db: console.Db = None,
+) -> None:
+    """Give what a reader has not locked to another, in the same order; nobody gets what they have read or seen verdicts on."""
+    with console.study(db) as engine:
+        console.say(*amending.hand_over(engine, giver, taker, number=number, actor=console.actor(engine)).sentences())
+
+
+@app.command("add-readers")
+def add_readers(
+    number: Number, name: Annotated[list[str], Argument(help="One person of the study or more.")], db: console.Db = None
+) -> None:
+    """Let more people take an assignment's items. As many read each item as before."""
+    with console.study(db) as engine:
+        console.say(*amending.add_readers(engine, number, name, actor=console.actor(engine)).sentences())
+
+
+@app.command()
+def extend(
+    number: Number,
+    items: Annotated[int, Option("--items", help="How many more are drawn.")],
+    dry_run: Annotated[bool, Option("--dry-run", help="Report what would be assigned and change nothing.")] = False,
+    db: console.Db = None,
+) -> None:
+    """Draw more with the filters and readers of an assignment, among what fits and is not assigned; its seed follows from the first.
+
+    It is an assignment of its own. Estimates reckon with both as if all had been drawn at once.
+    """
+    with console.study(db) as engine:
+        who = console.actor(engine)
+        report = amending.extend(engine, number, items, blind=console.hidden(engine, who), actor=who, dry_run=dry_run)
+    console.say(*report.sentences(), "Nothing was changed." if dry_run else f"Assignment {report.assignment_id}.")
+
+
+@app.command()
+def freeze(
+    number: Number,
+    file: Annotated[Path | None, Option("--file", help="Write the queue here: the hash is of this file.")] = None,
+    db: console.Db = None,
+) -> None:
+    """Freeze a queue before the first read of it, to register it: print the SHA-256 of its items, order, probabilities and seed."""
+    with console.study(db) as engine:
+        kept, console.content = freeze_queue(engine, number, actor=console.actor(engine))
+    if file is not None:
+        console.write_whole(file, console.content)
+    console.say(f"Assignment {number} is frozen: SHA-256 {kept.sha256}")

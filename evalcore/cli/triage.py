@@ -207,10 +207,8 @@ def label_maps(
 ) -> None:
     """List what the labels of each source stand for, and on how many cases they are; or write the study's own map of a source.
 
-    A meaning is a level from A (home) to D (emergency now), a boundary such as C/D, panel (physicians have to decide), or information and a level (kept, and
-    never the gold). Cases that were imported before keep what was made of them. With --json a list with one object a source, by name: source, is_own (the
-    study's own map), has_map (false: the map of the levels' names counts for it), n_cases, n_otherwise (of them imported when their label stood for
-    something else), labels (list of label, meaning, n_cases, n_otherwise), unknown (labels of cases that the map does not know: list of label, n_cases).
+    A meaning is a level from A (home) to D (emergency now), a boundary such as C/D, panel (physicians have to decide), or information and a level (kept,
+    and never the gold). Cases that were imported before keep what was made of them.
     """
     from evalcore.triage import label_maps as tables
 
@@ -280,11 +278,7 @@ def triage_settings(
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """Show what the study has chosen about triage, or take it from a file: names of levels, formats, metrics, weights, ambiguity.
-
-    Without --json the settings are printed as the YAML file has them. With --json an object: is_own (the study has chosen), level_names (A, B, C,
-    D), formats and metrics (lists), weights (under, over), ambiguous (spread_above, uncertainty_above; null: switched off).
-    """
+    """Show what the study has chosen about triage, or take it from a file: names of levels, formats, metrics, weights, ambiguity."""
     if import_ is not None and reset:
         refuse("expected --reset or a file, got both")
     given = None

@@ -31,7 +31,7 @@ SPLIT_HOW = (
     "for a blind read is in none."
 )
 READER, ADJUDICATOR = "reader", "adjudicator"
-_OF_ITEM = (
+_OF_ITEM = [
     "dataset",
     "example_id",
     "evaluation",
@@ -41,7 +41,7 @@ _OF_ITEM = (
     "criterion_position",
     "criterion",
     "points",
-)
+]
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,8 @@ def inspect_scores(engine: Engine, part: Part | None = None) -> Scores:
         ]  # fmt: skip
         n_met = sum(row["reference_label"] == Label.MET for row in rows)
         told = [f"{one['position']}. {one['label'].replace('_', ' ')}: {one['criterion']}" for one in criteria]
-        metadata = {
-            "dataset": first["dataset"],
-            "model": first["model"],
-            "response_id": seen[key],
-            "canary": first["canary"],
-        }
-        metadata |= {"n_met": n_met, "criteria": criteria}
+        metadata = {"dataset": first["dataset"], "model": first["model"], "response_id": seen[key]}
+        metadata |= {"canary": first["canary"], "n_met": n_met, "criteria": criteria}
         line = {"id": key[0], "value": float(of_response[number]), "epoch": key[1], "answer": text["response"]}
         lines.append(orjson.dumps(line | {"explanation": "\n".join(told), "metadata": metadata}) + b"\n")
     n_left_out = items["response_id"].nunique() - len(lines)
@@ -158,11 +153,7 @@ def split_sets(engine: Engine, split: Split, part: Part | None = None) -> Sets:
         said = row | {"example_id": row["prompt_id"], "criterion_position": row["position"]}
         line = {"set": name, "seed": split.seed, "shares": split.shares} | {column: said[column] for column in _OF_ITEM}
         line |= {"conversation": json.loads(text["messages"]), "response": text["response"]}
-        line |= {
-            "reference_label": row["reference_label"],
-            "reference_source": row["reference_source"],
-            "n_reads": row["n_reads"],
-        }
+        line |= {name: row[name] for name in ("reference_label", "reference_source", "n_reads")}
         line |= {"rationales": words.get(row["item_id"], []), "canary": row["canary"]}
         files[name].append(orjson.dumps(line) + b"\n")
     contained = {f"{name}.jsonl": b"".join(lines) for name, lines in files.items()}

@@ -21,13 +21,8 @@ _VERDICTS, _FETCHED = 5_000, 1 << 10
 _PAGES = 1000  # of 4 KB
 _BETWEEN = "\x1f"
 """Stands between texts that come joined."""
-_TYPES = {
-    int: pa.int64(),
-    float: pa.float64(),
-    bool: pa.bool_(),
-    datetime: pa.timestamp("us", "UTC"),
-    str: pa.large_string(),
-}
+_TYPES = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.large_string()}
+_TYPES[datetime] = pa.timestamp("us", "UTC")
 
 
 @contextmanager
@@ -231,11 +226,9 @@ def not_blind(session: Session, hidden: frozenset[int] = frozenset()) -> dict[st
 def assigned(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Responses assigned to be read by their rubrics, a row a response and assignment; n_readers are wanted."""
     of_task = (Task.assignment_id, Task.response_id, Task.inclusion_probability)
-    drawn, wanted = (
-        (Assignment.selection, Assignment.seed, Assignment.n_population, Assignment.cancelled_at),
-        Assignment.n_readers,
-    )
-    columns: list[Any] = [col(Task.id).label("task_id"), *map(col, (*of_task, *drawn, wanted, Assignment.chosen_by))]
+    drawn = (Assignment.selection, Assignment.seed, Assignment.n_population, Assignment.cancelled_at)
+    wanted = (Assignment.n_readers, Assignment.chosen_by)
+    columns: list[Any] = [col(Task.id).label("task_id"), *map(col, (*of_task, *drawn, *wanted))]
     statement = (
         select(*columns)
         .join(Assignment, col(Assignment.id) == col(Task.assignment_id))

@@ -40,6 +40,11 @@ from evalcore.study.policies import check_can_export, visible_verdicts
 from evalcore.study.schema import LABELS_EXPORTED, MAX_POINTS, REPEAT, Format, Label, RaterKind, Seen, Viewer
 
 WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
+MEANING = {
+    "labels": "One row per item (one criterion of one response): the judge's label, the physicians', and the label to use.",
+    "scores": "One row per response and judge: points and score.",
+}
+"""Of those that programs read as well; the page has the others."""
 _AT_ONCE = 50_000
 """Rows whose lines are made at once."""
 _DANGEROUS = f"^'*[{re.escape(''.join(DANGEROUS))}]"

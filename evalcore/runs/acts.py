@@ -124,19 +124,9 @@ def plan(session: Session, spec: RunSpec) -> Planned:
     if spec.limit is not None:  # on the questions of the run, those that have ended among them
         n_missing = min(n_missing, spec.limit - n_questions + n_open)
     each = expected(session, spec)
-    prompt_tokens = round((each.prompt_tokens or 0.0) * n_missing)
-    completion_tokens = round((each.completion_tokens or 0.0) * n_missing)
-    return Planned(
-        n_all=n_all,
-        n_there=n_there,
-        n_failed=n_failed,
-        n_missing=n_missing,
-        prompt_tokens=prompt_tokens,
-        completion_tokens=completion_tokens,
-        cost=spec.model.cost(prompt_tokens, completion_tokens),
-        seconds_each=each.seconds,
-        n_before=each.n_questions,
-    )
+    tokens = (round((each.prompt_tokens or 0.0) * n_missing), round((each.completion_tokens or 0.0) * n_missing))
+    of_one = {"seconds_each": each.seconds, "n_before": each.n_questions}
+    return Planned(n_all, n_there, n_failed, n_missing, *tokens, cost=spec.model.cost(*tokens), **of_one)
 
 
 def expected(session: Session, spec: RunSpec) -> Usage:

@@ -14,9 +14,8 @@ from sqlmodel import Session
 
 from evalcore.errors import DatabaseFault, NotFound
 from evalcore.runs.item_queries import evaluation, not_answered, open_questions, parts
-from evalcore.runs.prompts import CONFIDENCE_MEANING
+from evalcore.runs.prompts import CONFIDENCE_MEANING, Judged
 from evalcore.runs.queries import CHUNK, RunRow, clock, this_host, workers
-from evalcore.runs.replies import Judged
 from evalcore.runs.spec import LAST_ONE, WAS_STOPPED, Call, Question, RunSpec
 from evalcore.study.schema import ANSWERS_SAVED, Outcome, RaterKind, RunKind, RunState, Stage, Verdict, repeat_version
 from evalcore.study.store import Bulk, append_event, ensure_rater, first_name, written

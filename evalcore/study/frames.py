@@ -127,10 +127,9 @@ def is_read(verdict: Any) -> Any:
     return verdict.stage != literal_column(f"'{Stage.JUDGE.value}'")
 
 
-def is_judge(rater: Any = None) -> Any:
-    """The condition that a row of `rater`, or of an alias by its columns, is a judge that speaks for itself: its repeats never have its say."""
-    columns = _RATER if rater is None else rater
-    return and_(columns.kind == RaterKind.JUDGE, columns.prompt_version.not_like(f"%{REPEAT}%"))
+def is_judge() -> Any:
+    """The condition that a row of `rater` is a judge that speaks for itself: its repeats never have its say."""
+    return and_(_RATER.kind == RaterKind.JUDGE, _RATER.prompt_version.not_like(f"%{REPEAT}%"))
 
 
 def repeats(session: Session) -> list[int]:

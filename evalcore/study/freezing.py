@@ -120,13 +120,8 @@ def amend(engine: Engine, name: str, reason: str, *, actor: Viewer) -> Version:
             refuse("The study is not frozen: it can be changed already.", AlreadyChanged)
         if name in {version.name for version in found}:
             refuse(f"name: expected a new one, got {name!r}, which is the name of a version that was frozen")
-        store.append_event(
-            session,
-            actor=actor.signature,
-            action=AMENDED,
-            subject=name,
-            detail={"reason": reason, "of": found[-1].name},
-        )
+        detail = {"reason": reason, "of": found[-1].name}
+        store.append_event(session, actor=actor.signature, action=AMENDED, subject=name, detail=detail)
         return versions(session)[-1]
 
 

@@ -69,9 +69,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "progress": {},
 }
 """What may be asked, with the parameters of each."""
-MEANING = {
-    "labels": "One row per item (one criterion of one response): the judge's label, the physicians', and the label to use.",
-    "scores": "One row per response and judge: points and score.",
+MEANING = export_tables.MEANING | {
     "agreement": "How far physicians agree with one another, together (pooled) and by pair; the columns are those of `overread agreement --json`.",
     "judges": "How well judges say what physicians say: balanced_f1, percentiles and error_rates, as `overread judges --json` has them.",
     "progress": "Assignments, with the columns of `overread assignments list --json` but for chosen_by and readers; and readers: reader, n_reads and "
@@ -300,6 +298,11 @@ def _progress(engine: Engine, blind: frozenset[int]) -> dict[str, Any]:
 
 # ---------------------------------------------------------------- the description
 
+_LISTS = {
+    "agreement": ("pooled", "by_pair"),
+    "judges": ("balanced_f1", "percentiles", "error_rates"),
+    "progress": ("assignments", "readers"),
+}
 _TYPES = {"Int64": "integer", "float64": "number", "boolean": "boolean"}
 _REFUSALS = {
     "400": "A parameter that is not known, or a name that the study does not have.",
@@ -311,48 +314,41 @@ _REFUSALS = {
 
 def openapi() -> dict[str, Any]:
     """The description of all this by OpenAPI 3.1; it tells nothing of a study, and is the same for everybody."""
-    error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-    refusals = {status: {"description": why, "content": _content(error)} for status, why in _REFUSALS.items()}
-    paths: dict[str, Any] = {}
-    for what, parameters in PARAMETERS.items():
-        told: dict[str, Any] = {
-            "version": {"type": "integer", "description": "Grows with each act that changes the study."}
-        }
-        tables = {
-            "agreement": ("pooled", "by_pair"),
-            "judges": ("balanced_f1", "percentiles", "error_rates"),
-            "progress": ("assignments", "readers"),
-        }
-        told |= {name: {"type": "array", "items": {"type": "object"}} for name in tables.get(what, ())}
-        content: dict[str, Any] = {}
-        if what in CODEBOOKS:
-            row = {"type": "object", "properties": _columns(what), "required": list(_columns(what))}
-            told |= {"rows": {"type": "array", "items": row}, "next": {"type": ["string", "null"]}}
-            content = {CSV: {"schema": {"type": "string"}}}
-        whole = {"type": "object", "properties": told, "required": list(told)}
-        paths[f"/{what}"] = {
-            "get": {
-                "operationId": what,
-                "summary": MEANING[what],
-                "parameters": [
-                    {"name": name, "in": "query", "description": meaning, "schema": _schema_of(name)}
-                    for name, meaning in parameters.items()
-                ],
-                "responses": {
-                    "200": {"description": MEANING[what], "content": {**_content(whole), **content}},
-                    "304": {"description": "Nothing has changed since the ETag that came with If-None-Match."},
-                }
-                | refusals,
-            }
-        }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Overread", "version": "1", "description": "A study, read by programs; see docs/api.md."},
         "servers": [{"url": "."}],
         "security": [{"key": []}],
-        "paths": paths,
+        "paths": {f"/{what}": {"get": _operation(what)} for what in PARAMETERS},
         "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
     }
+
+
+def _operation(what: str) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "version": {"type": "integer", "description": "Grows with each act that changes the study."}
+    }
+    told |= {name: {"type": "array", "items": {"type": "object"}} for name in _LISTS.get(what, ())}
+    as_csv = {}
+    if what in CODEBOOKS:
+        rows = {"type": "array", "items": _object(_columns(what))}
+        told |= {"rows": rows, "next": {"type": ["string", "null"]}}
+        as_csv = {CSV: {"schema": {"type": "string"}}}
+    parameters = [
+        {"name": name, "in": "query", "description": meaning, "schema": _schema_of(name)}
+        for name, meaning in PARAMETERS[what].items()
+    ]
+    error = _content(_object({"error": {"type": "string"}}))
+    responses: dict[str, Any] = {
+        "200": {"description": MEANING[what], "content": {**_content(_object(told)), **as_csv}},
+        "304": {"description": "Nothing has changed since the ETag that came with If-None-Match."},
+    }
+    responses |= {status: {"description": why, "content": error} for status, why in _REFUSALS.items()}
+    return {"operationId": what, "summary": MEANING[what], "parameters": parameters, "responses": responses}
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def _content(schema: Mapping[str, Any]) -> dict[str, Any]:

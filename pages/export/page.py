@@ -32,10 +32,8 @@ WHAT = {
     "inspect": "Scores for Inspect",
     "split": "Sets for a judge",
 }
-MEANING = {
-    "labels": "One row per item (one criterion of one response): the judge's label, the physicians', and the label to use.",
+MEANING = export_tables.MEANING | {
     "verdicts": "One row per standing verdict of a judge or a physician. The file can be imported again.",
-    "scores": "One row per response and judge: points and score.",
     "acuity": "One row per standing verdict on the level of care: of a response, or of a case itself. The file can be imported again.",
     "cases": "One row per case of triage, model and format: what the case needs, by whom, and what the model's samples answer.",
     "criteria": "One row per criterion that readers or adjudicators call wrong, ambiguous or unclear, for the rubric's authors. Nobody is named.",
