@@ -7,14 +7,13 @@ import pandas as pd
 from msgspec.structs import asdict
 from typer import Option
 
-from evalcore.cli.console import Db, Json, chosen, one_of, print_json, records, say, show, some_of, study
+from evalcore.cli.console import Claimed, Db, Json, ReadBy, one_of, print_json, records, say, show, some_of, study
 from evalcore.errors import refuse
 from evalcore.rubric import queries as rubric_queries, scores
 from evalcore.rubric.scores import GROUPINGS
 from evalcore.stats.wording import listed
 from evalcore.study import contents
 from evalcore.study.db import Session, reading
-from evalcore.study.schema import Claim, Physicians
 
 if TYPE_CHECKING:
     from evalcore.rubric.results import ComputedAnalysis
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 DATASET = "Which data set; default: as stated, else the one with most responses."
 SUBSET = "Only this part of it, e.g. hard or consensus; default: as stated."
 JUDGES = "Judges, joined by commas, that correct together; default: as stated, else the one with most labels on the data set."
-CLAIM = "What the intervals hold for: benchmark or new_examples; default: as stated, else the widest possible."
-PHYSICIANS = "Whose reading they hold for: these or in_general; default: likewise."
 BY = "Some of overall, theme, axis, category, language, level, cluster, use_case, type, difficulty, specialty, joined by commas."
 WEIGHTED = "Weight the examples to the themes of the full benchmark; default: as stated."
 SETTLED = "Adjudicated labels in place of the readers' votes; default: as stated."
@@ -33,8 +30,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     dataset: Annotated[str | None, Option(help=DATASET)] = None,
     subset: Annotated[str | None, Option(help=SUBSET)] = None,
     judges: Annotated[str | None, Option(help=JUDGES)] = None,
-    claim: Annotated[Claim | None, chosen("--claim", Claim, CLAIM)] = None,
-    physicians: Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    claim: Claimed = None,
+    physicians: ReadBy = None,
     by: Annotated[str, Option(help=BY)] = "theme,axis",
     weighted: Annotated[bool | None, Option("--weighted/--unweighted", help=WEIGHTED, show_default=False)] = None,
     settled: Annotated[bool | None, Option("--settled/--unsettled", help=SETTLED, show_default=False)] = None,

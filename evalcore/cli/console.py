@@ -23,12 +23,11 @@ from typer import Option
 
 from evalcore.errors import DatabaseFault, OverreadError, refuse
 from evalcore.stats.wording import NO_VALUE
-from evalcore.study.schema import Administrator, Format, Viewer
+from evalcore.study.schema import Administrator, Claim, Format, Physicians, Viewer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evalcore.judges.record import Reads
     from evalcore.rubric.data import RubricData
     from evalcore.study.db import Engine
     from evalcore.triage.data import TriageData
@@ -46,10 +45,10 @@ JUDGES = (
     "Whose levels count: FORMAT=JUDGE, or JUDGE for every format that it has read; again for the other format. Where two judges or more read a "
     "format, also its 'majority of the judges'. Default: the parser for qa, else who has read most."
 )
-READS = "drawn (each weighted by 1 / probability) or all (each counts once); default: drawn, where any was."
+CLAIM = "What intervals are to hold for: benchmark or new_examples; default: the stated analysis, else the widest that the reads can carry."
+PHYSICIANS = "Whose reading they are to hold for: these or in_general; default: likewise."
 Db = Annotated[str | None, Option("--db", help=DB, show_default=False)]
 Judges = Annotated[list[str] | None, Option("--judge", help=JUDGES, show_default=False)]
-ReadsIn = Annotated[str | None, Option("--reads", help=READS)]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
@@ -57,6 +56,10 @@ def chosen(option: str, known: type[StrEnum] | Collection[str], words: str) -> A
     """An option that takes one word of those that are known; `words` say what for. Another word is an `OverreadError`."""
     kind = known if isinstance(known, type) else str
     return Option(option, help=words, metavar="<str>", parser=lambda word: kind(one_of(option, word, list(known))))
+
+
+Claimed = Annotated[Claim | None, chosen("--claim", Claim, CLAIM)]
+ReadBy = Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)]
 
 
 @contextmanager
@@ -119,15 +122,6 @@ def one_of(option: str, word: str, known: Collection[str]) -> str:
     return word
 
 
-def reads_in(said: str | None) -> "Reads | None":
-    """Which blind first reads enter; an unknown word is an `OverreadError`."""
-    from evalcore.judges.record import Reads
-
-    if said not in (None, *Reads):
-        refuse(f"--reads: expected {' or '.join(Reads)}, got {said}")
-    return None if said is None else Reads(said)
-
-
 def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageData, dict[str, str]]":
     """The cases, with what most judges say where that was asked for, and whose levels count, by format: the usual judges, but for those said."""
     from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
@@ -163,15 +157,6 @@ def actor(engine: "Engine") -> Viewer:
             return msgspec.structs.replace(person, by=f"command line of {login}")
     msg = f"--as: expected somebody in this study: {', '.join(p.name for p in everybody) or 'nobody is yet'}, got {name!r}"
     raise OverreadError(msg)
-
-
-def hidden(engine: "Engine", who: Viewer) -> frozenset[int]:
-    """Conversations that wait for a blind read or a settlement of whoever acts: nothing on them is handed over."""
-    from evalcore.reading.adjudication import hidden_examples
-    from evalcore.study.db import reading
-
-    with reading(engine) as session:
-        return hidden_examples(session, who)
 
 
 def print_json(value: object) -> None:

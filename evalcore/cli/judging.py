@@ -11,7 +11,7 @@ from typer import Argument, Exit, Option
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError, refuse
-from evalcore.judges.record import OVERALL, reads_words
+from evalcore.judges.record import OVERALL, Reads, reads_words
 from evalcore.rubric import queries
 from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.rubric.data import first_reads
@@ -38,6 +38,8 @@ FROM = "The earlier judge or version; NAME#2: the judge when it was asked again.
 PROMPT = "A judge and its prompt version, as this command lists them."
 DRIFTED = "Some of overall, category, axis, sign, theme, joined by commas."
 FAMILIES = "CSV with the columns pattern and family; leave it out to list."
+READS = "drawn (each weighted by 1 / probability) or all (each counts once); default: drawn, where any was."
+ReadsIn = Annotated[Reads | None, console.chosen("--reads", Reads, READS)]
 BAD_INPUT = 2  # exit status of judge-check where the check could not be made; 1: it was made, and the judge failed
 
 
@@ -46,7 +48,7 @@ def judges(
     by: Annotated[str, Option(help=GROUPS)] = "overall,sign,axis,theme,language",
     min_pairs: Annotated[int, Option(min=0, help="Physicians with more pairs than this enter the percentile.")] = 50,
     jury: Annotated[bool, Option("--jury/--no-jury", help="Add the judges' majority and mean.")] = True,
-    reads: console.ReadsIn = None,
+    reads: ReadsIn = None,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -58,14 +60,14 @@ def judges(
     from evalcore.judges import quality as metric, record as judge_reads
     from evalcore.stats import majority as juries
 
-    wanted, which = console.some_of("--by", by, metric.ERROR_GROUPINGS), console.reads_in(reads)
+    wanted = console.some_of("--by", by, metric.ERROR_GROUPINGS)
     rubric_data = console.rubric_data_of(db)
     chosen = list(dict.fromkeys(judge or rubric_data.judges))
     for name in chosen:
         console.one_of("--judge", name, rubric_data.judges)
     rubric_data = rubric_data.by(chosen)
     firsts = judge_reads.assessed(rubric_data.reads)
-    shown = which or judge_reads.usual_reads(firsts)
+    shown = reads or judge_reads.usual_reads(firsts)
     quality = metric.balanced_f1(rubric_data, jury=jury, reads=shown)
     values = metric.standings(quality, metric.theme_of_categories(rubric_data.items))
     ranks = metric.percentiles(values, min_pairs=min_pairs)
@@ -271,7 +273,7 @@ def acuity_rules(
 def criteria(
     judge: Annotated[str | None, Option(help="Whose labels; default: the judge with the most.")] = None,
     by: Annotated[str, Option(help="category, axis, theme or criterion")] = "category",
-    reads: console.ReadsIn = None,
+    reads: ReadsIn = None,
     everything: Annotated[bool, Option("--all", help="Also groups that no physician has read.")] = False,
     db: console.Db = None,
     as_json: console.Json = False,
@@ -280,10 +282,10 @@ def criteria(
     from evalcore.judges import criterion_health as metric
 
     console.one_of("--by", by, metric.GROUPINGS)
-    which, rubric_data = console.reads_in(reads), console.rubric_data_of(db)
+    rubric_data = console.rubric_data_of(db)
     usual = next(iter(rubric_data.judges), "")
     chosen = console.one_of("--judge", usual if judge is None else judge, rubric_data.judges)
-    table = metric.criterion_health(rubric_data, chosen, by=by, reads=which)
+    table = metric.criterion_health(rubric_data, chosen, by=by, reads=reads)
     kept = table if everything else table.loc[table["n_reads"].gt(0)]
     kept = kept.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable")
     if as_json:
@@ -291,7 +293,7 @@ def criteria(
         console.print_json(console.records(kept.rename(columns=renamed).assign(judge=chosen)))
         return
     console.say(f"{chosen}: {metric.finding(table)}")
-    console.say(reads_words(first_reads(rubric_data.reads), which))
+    console.say(reads_words(first_reads(rubric_data.reads), reads))
     if len(kept):
         names = [str(group) for group in kept["group"]]
         console.show(metric.columns(kept, names))

@@ -11,6 +11,7 @@ from typer import Argument, Option
 from evalcore.cli import console
 from evalcore.errors import refuse
 from evalcore.reading import amending, assignment_queries, pace
+from evalcore.reading.adjudication import hidden_examples
 from evalcore.reading.registering import freeze_queue
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.drawings import Goal
@@ -19,7 +20,7 @@ from evalcore.stats.wording import counted
 from evalcore.study import contents
 from evalcore.study.browse import READ_STATES, Filters
 from evalcore.study.db import reading
-from evalcore.study.schema import Acuity, Ask, Claim, Format, Label, Physicians
+from evalcore.study.schema import Acuity, Ask, Format, Label
 from evalcore.study.tables import now
 from evalcore.team.provider import provider
 from evalcore.team.studies import review_link
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 TARGET = "score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03: what is to be known within what."
 EVALUATION = "The data set; default: the one with most responses, for a judge's errors all."
-CLAIM = "What it is to hold for: benchmark or new_examples; default: the stated analysis, else the widest that the reads can carry."
-PHYSICIANS = "Whose reading it is to hold for: these or in_general; default: the same."
 POWER = "Of a difference: find one of this size (or show non-inferiority within it) so often, e.g. 0.8."
 RESPONSES = "Draw so many (of a difference: examples); default: as many as are needed."
 DRAW = "Write the responses drawn, with their probabilities, to this CSV."
@@ -55,8 +54,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     target: Annotated[str, Option(help=TARGET)],
     judges: Annotated[str, Option(help="Whose labels, joined by commas; default: the judge with most labels.")] = "",
     evaluation: Annotated[str | None, Option(help=EVALUATION)] = None,
-    claim: Annotated[Claim | None, console.chosen("--claim", Claim, CLAIM)] = None,
-    physicians: Annotated[Physicians | None, console.chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    claim: console.Claimed = None,
+    physicians: console.ReadBy = None,
     power: Annotated[float | None, Option(help=POWER)] = None,
     design: Annotated[str, Option(help="uniform or importance: how --draw and --assign draw.")] = "importance",
     responses: Annotated[int | None, Option(help=RESPONSES)] = None,
@@ -335,7 +334,9 @@ def extend(
     """
     with console.study(db) as engine:
         who = console.actor(engine)
-        report = amending.extend(engine, number, items, blind=console.hidden(engine, who), actor=who, dry_run=dry_run)
+        with reading(engine) as session:
+            blind = hidden_examples(session, who)
+        report = amending.extend(engine, number, items, blind=blind, actor=who, dry_run=dry_run)
     console.say(*report.sentences(), "Nothing was changed." if dry_run else f"Assignment {report.assignment_id}.")
 
 

@@ -16,7 +16,7 @@ from evalcore.study import contents
 from evalcore.study.analysis import Analysis
 from evalcore.study.csv_cells import text_of
 from evalcore.study.db import reading
-from evalcore.study.schema import Claim, Format, Physicians
+from evalcore.study.schema import Format
 from evalcore.triage import acts as triage_acts, data, predictions, queries, setting_queries, settings as settings_files
 from evalcore.triage.data import TriageData
 from evalcore.triage.label_maps import fold
@@ -31,8 +31,6 @@ SHOWN = ("under", "missed_emergencies", "over", "exact")
 FORMAT = "qa or conversation alone. Default: as the settings have it."
 GOLD = "file: as published; physicians: as read by physicians of this study."
 BASIS = "Who says which level an answer gives: judge, physicians (of this study), corrected (both)."
-CLAIM = "What corrected intervals hold for: benchmark or new_examples. Default: as the study states, else the widest possible."
-PHYSICIANS = "Whose reading they hold for: these or in_general. Default: likewise."
 UNDER = "What a level too low costs. Default: the study's settings."
 OVER = "What a level too high costs. Default: the study's settings."
 MAP = "CSV with the columns label and meaning: the study's own map of --source."
@@ -45,8 +43,8 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     judge: console.Judges = None,
     gold: Annotated[str, console.chosen("--gold", ("file", "physicians"), GOLD)] = "file",
     basis: Annotated[str, console.chosen("--basis", ("judge", "physicians", "corrected"), BASIS)] = "judge",
-    claim: Annotated[Claim | None, console.chosen("--claim", Claim, CLAIM)] = None,
-    physicians: Annotated[Physicians | None, console.chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    claim: console.Claimed = None,
+    physicians: console.ReadBy = None,
     under_weight: Annotated[float | None, Option(min=0, max=HIGHEST_WEIGHT, help=UNDER)] = None,
     over_weight: Annotated[float | None, Option(min=0, max=HIGHEST_WEIGHT, help=OVER)] = None,
     db: console.Db = None,

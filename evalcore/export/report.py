@@ -207,15 +207,10 @@ def _triage(triage_data: TriageData, spec: Analysis, settings: TriageSettings) -
     yield f"Levels of answers as read by judges ({who}): the intervals leave out how often these are wrong."
     yield triage_figures.overview(matrices.cells)
     wanted = [name for name in RATES if name in settings.metrics and matrices.rates["measure"].eq(name).any()]
-    keys = ["model", "format"]
-    rows = matrices.rates.astype(dict.fromkeys((*keys, "measure"), str))
-    columns: dict[str, Any] = {"Model": [], "Format": []} | {METRICS[name]: [] for name in wanted}
-    for (model, word), same in rows.groupby(keys, sort=False):
-        by_measure = {row["measure"]: row for row in same.to_dict(orient="records")}
-        columns["Model"].append(model)
-        columns["Format"].append(word)
-        for name in wanted:
-            columns[METRICS[name]].append(triage_words.rate_words(by_measure[name]) if name in by_measure else "")
+    of = triage_words.by_model(matrices.rates)
+    columns = {"Model": [model for model, _ in of], "Format": [word for _, word in of]}
+    for name in wanted:
+        columns[METRICS[name]] = [triage_words.rate_words(row[name]) if name in row else "" for row in of.values()]
     yield _table("Rates of all models", columns)
 
 

@@ -83,8 +83,8 @@ def test_by_and_judge_say_what_is_wanted_and_what_is_not_known_is_refused(study,
 def test_which_reads_enter_is_chosen(study, capsys):
     found = json.loads(printed(capsys, "--db", study, "--json", "--reads", "drawn"))
     assert (found["reads"], found["n_reads"], found["error_rates"]) == ("drawn", 0, [])
-    with pytest.raises(OverreadError, match="--reads: expected drawn or all, got some"):
-        judges(reads="some", db=study)
+    with pytest.raises(OverreadError, match="--reads: expected one of drawn, all, got 'some'"):
+        app(["--db", study, "--reads", "some"], standalone_mode=False)
 
 
 def test_without_json_it_says_the_finding_and_the_tables(study):
