@@ -348,7 +348,7 @@ def freeze(
 ) -> None:
     """Freeze a queue before the first read of it, to register it: print the SHA-256 of its items, order, probabilities and seed."""
     with console.study(db) as engine:
-        kept, console.content = freeze_queue(engine, number, actor=console.actor(engine))
+        kept, queue = freeze_queue(engine, number, actor=console.actor(engine))
     if file is not None:
-        console.write_whole(file, console.content)
+        console.write_whole(file, queue)
     console.say(f"Assignment {number} is frozen: SHA-256 {kept.sha256}")

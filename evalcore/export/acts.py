@@ -35,8 +35,7 @@ def take(
     open_part = _open_to(engine, actor, part)
     other = next((word for word in (file_format, what) if word in OTHERS), None)
     if other is None:
-        written = tables.write(engine, what, file_format, file, open_part)
-        taken = Taken(written.n_rows, written.named)
+        taken = Taken(*tables.write(engine, what, file_format, file, open_part))
     else:
         content, taken = _made(engine, other, open_part)
         file.write(content)

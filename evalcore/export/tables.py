@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, groupby
 from typing import Any, BinaryIO
@@ -274,29 +274,23 @@ def to_csv(items: pd.DataFrame) -> bytes:
 WRITERS = {"csv": write_csv, "parquet": write_parquet, "jsonl": write_jsonl}
 
 
-@dataclass
-class Written:
-    """How many rows were written, and the names of the examples in them."""
-
-    n_rows: int = 0
-    named: set[str] = field(default_factory=set)
-
-
-def write(engine: Engine, what: str, file_format: str, file: BinaryIO, part: Part | None = None) -> Written:
-    """Write one of the tables, a part at a time; the errors of `table`."""
-    written = Written()
-
+def write(
+    engine: Engine, what: str, file_format: str, file: BinaryIO, part: Part | None = None
+) -> tuple[int, set[str]]:
+    """Write one of the tables, a part at a time: how many rows, and the names of the examples in them. The errors of `table`."""
+    n_rows, named = 0, set[str]()
     schema = None if file_format == "csv" else schema_of(what)  # CSV is made of dictionaries
 
     def counted_rows(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        nonlocal n_rows
         for rows in parts:
-            written.n_rows += len(rows)
-            written.named.update(rows["example_id"].unique().to_pylist())
+            n_rows += len(rows)
+            named.update(rows["example_id"].unique().to_pylist())
             yield rows if schema is None else rows.cast(schema)
 
     with in_parts(engine, what, part) as parts:
         WRITERS[file_format](counted_rows(parts), file)
-    return written
+    return n_rows, named
 
 
 def records(items: pd.DataFrame) -> list[dict[str, Any]]:

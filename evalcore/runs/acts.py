@@ -125,8 +125,8 @@ def plan(session: Session, spec: RunSpec) -> Planned:
         n_missing = min(n_missing, spec.limit - n_questions + n_open)
     each = expected(session, spec)
     tokens = (round((each.prompt_tokens or 0.0) * n_missing), round((each.completion_tokens or 0.0) * n_missing))
-    of_one = {"seconds_each": each.seconds, "n_before": each.n_questions}
-    return Planned(n_all, n_there, n_failed, n_missing, *tokens, cost=spec.model.cost(*tokens), **of_one)
+    cost = spec.model.cost(*tokens)
+    return Planned(n_all, n_there, n_failed, n_missing, *tokens, cost, each.seconds, each.n_questions)
 
 
 def expected(session: Session, spec: RunSpec) -> Usage:

@@ -178,8 +178,7 @@ def _load(engine: Engine, path: Path) -> ChainReport:
     if not is_known(manifest["revision"]):
         refuse(f"{path}: was written by a newer version of Overread. Update Overread to restore it.")
     with engine.begin() as connection, zipfile.ZipFile(path) as packed:
-        if inspect(connection).get_table_names():
-            refuse("--db: expected a database without tables, got a study or something else. Nothing was overwritten.")
+        _check_is_empty(connection, "--db")
         command.upgrade(migrations(connection), manifest["revision"])
         for table, copied in manifest["tables"].items():
             with packed.open(table) as member, _copying(connection, table, copied["columns"], "FROM STDIN") as rows:
@@ -212,7 +211,8 @@ def copy_study(source: str, target: str) -> ChainReport:
     """Make a study in a database that holds none, from another. Returns how far the copy's audit trail holds."""
     into = connect(target)
     try:
-        _check_is_empty(into)
+        with into.connect() as connection:
+            _check_is_empty(connection, "--to")
         origin = _current(source)
         try:
             with (
@@ -255,10 +255,9 @@ def _current(source: str) -> Engine:
     return engine
 
 
-def _check_is_empty(engine: Engine) -> None:
-    with engine.connect() as connection:
-        if inspect(connection).get_table_names():
-            refuse("--to: expected a database without tables, got a study or something else. Nothing was overwritten.")
+def _check_is_empty(connection: Connection, option: str) -> None:
+    if inspect(connection).get_table_names():
+        refuse(f"{option}: expected a database without tables, got a study or something else. Nothing was overwritten.")
 
 
 def _copy(source: Connection, target: Connection, table: Table) -> None:

@@ -66,9 +66,8 @@ def hide_anew(session: Session) -> dict[str, str]:
         ("assignment", "assignment_id", "task"),
     ):
         left = f"SELECT {column} FROM {within} EXCEPT SELECT {column} FROM {shown(within, WITHDRAWN)}"  # noqa: S608 - our own words
-        none = "FALSE" if connection.dialect.name == "postgresql" else "0"
         connection.exec_driver_sql(
-            f"INSERT INTO hidden_row (table_name, row_id, is_broken) SELECT '{table}', {column}, {none} FROM ({left}) AS gone"  # noqa: S608 - the same
+            f"INSERT INTO hidden_row (table_name, row_id, is_broken) SELECT '{table}', {column}, 1 = 0 FROM ({left}) AS gone"  # noqa: S608 - the same
         )
     _move_back(session, moved)
     return {MENDED: digest(session)}
@@ -106,11 +105,10 @@ def _without(runs: list[tuple[int, int]], others: list[tuple[int, int]]) -> list
 
 
 def _hide(connection: sa.Connection, table: str, runs: Iterable[tuple[int, int]]) -> None:
-    none = "FALSE" if connection.dialect.name == "postgresql" else "0"
     for first, last in runs:
         if table in _NUMBERED:
             connection.exec_driver_sql(
-                f"INSERT INTO hidden_row (table_name, row_id, is_broken) SELECT '{table}', id, {none} FROM {table} "  # noqa: S608 - our own words
+                f"INSERT INTO hidden_row (table_name, row_id, is_broken) SELECT '{table}', id, 1 = 0 FROM {table} "  # noqa: S608 - our own words
                 f"WHERE id BETWEEN {int(first)} AND {int(last)}"
             )
         else:
