@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 from typer import Option
 
-from evalcore.cli.console import Db, Json, Judges, chosen, levels_by, print_json, records, say, show, some_of, study
+from evalcore.cli.console import Db, Json, Judges, chosen, levels_by, print_json, say, show, some_of, study
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.data import RubricData
 from evalcore.study.db import reading
+from evalcore.study.frames import records
 from evalcore.study.schema import ConfidenceMeaning
 from evalcore.triage import data, predictions, queries as triage_queries, setting_queries
 from evalcore.triage.data import TriageData

@@ -7,13 +7,14 @@ import pandas as pd
 from msgspec.structs import asdict
 from typer import Option
 
-from evalcore.cli.console import Claimed, Db, Json, ReadBy, one_of, print_json, records, say, show, some_of, study
+from evalcore.cli.console import Claimed, Db, Json, ReadBy, one_of, print_json, say, show, some_of, study
 from evalcore.errors import refuse
 from evalcore.rubric import queries as rubric_queries, scores
 from evalcore.rubric.scores import GROUPINGS
 from evalcore.stats.wording import listed
 from evalcore.study import contents
 from evalcore.study.db import Session, reading
+from evalcore.study.frames import records
 
 if TYPE_CHECKING:
     from evalcore.rubric.results import ComputedAnalysis

@@ -26,8 +26,6 @@ from evalcore.stats.wording import NO_VALUE
 from evalcore.study.schema import Administrator, Claim, Format, Physicians, Viewer
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from evalcore.rubric.data import RubricData
     from evalcore.study.db import Engine
     from evalcore.triage.data import TriageData
@@ -165,12 +163,6 @@ def print_json(value: object) -> None:
 
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=str).decode()
     sys.stdout.write(f"{text}\n")
-
-
-def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
-    """The rows of a table as JSON has them: what has no value is None."""
-    plain = table.astype(object).where(table.notna(), None)
-    return [{str(name): value for name, value in row.items()} for row in plain.to_dict(orient="records")]
 
 
 def say(*sentences: str) -> None:

@@ -185,6 +185,7 @@ def composition(
     """What the study is made of and what physicians have read of it, beside the published counts of the full HealthBench."""
     from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
     from evalcore.study.db import reading
+    from evalcore.study.frames import records
 
     wanted = console.some_of("--by", by, metric.GROUPINGS)
     with console.study(db) as engine, reading(engine) as session:
@@ -198,10 +199,10 @@ def composition(
         groups = [
             {"grouping": grouping, "unit": grouping.unit, **row}
             for grouping, table in tables.items()
-            for row in console.records(table.drop(columns=["label", "n_hidden"]))
+            for row in records(table.drop(columns=["label", "n_hidden"]))
         ]
         weights = weighting and {name: value for name, value in vars(weighting).items() if name != "weights"}
-        tables_of_all = {"sizes": console.records(sizes), "spreads": console.records(spreads)}
+        tables_of_all = {"sizes": records(sizes), "spreads": records(spreads)}
         console.print_json(tables_of_all | {"groups": groups, "sentences": sentences, "weights": weights})
         return
     console.show(metric.number_columns(sizes, metric.SIZES))
@@ -233,7 +234,7 @@ def scores(
         verdicts, lengths = frames.verdicts(session, kind=RaterKind.JUDGE), frames.lengths(session)
     table = mean_scores(with_length_adjusted(scores_of_verdicts(verdicts, wanted), lengths))
     if as_json:
-        console.print_json(console.records(table))
+        console.print_json(frames.records(table))
         return
     if table.empty:
         console.say("No scores yet: import responses with a judge's verdicts first.")

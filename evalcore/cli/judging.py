@@ -20,6 +20,7 @@ from evalcore.stats.wording import counted, listed
 from evalcore.study import acting, contents, families as family_tables
 from evalcore.study.csv_cells import text_of
 from evalcore.study.db import reading
+from evalcore.study.frames import records
 from evalcore.triage.acts import read_levels
 from evalcore.triage.levels import recommended_level
 from evalcore.triage.levels.answer import stated_level
@@ -78,7 +79,7 @@ def judges(
     if as_json:
         tables = {"balanced_f1": quality, "percentiles": ranks, "error_rates": errors}
         console.print_json(
-            {name: console.records(table) for name, table in tables.items()}
+            {name: records(table) for name, table in tables.items()}
             | {"jury": decided and msgspec.to_builtins(decided), "reads": shown.value}
             | {"n_reads": len(judge_reads.weighted_reads(firsts, shown)), "selection": selection}
         )
@@ -136,7 +137,7 @@ def agreement(
     pooled = metric.agreement(labels, by=groupings, coefficients=wanted)
     by_pair = metric.pair_agreement(labels, coefficients=wanted)
     if as_json:
-        console.print_json({"pooled": console.records(pooled), "by_pair": console.records(by_pair)})
+        console.print_json({"pooled": records(pooled), "by_pair": records(by_pair)})
         return
     if by_pair.empty:
         nothing = "No criterion has been read blind by two physicians yet"
@@ -178,7 +179,7 @@ def anchoring(
     effects = {name: effect for name, effect in beside.items() if effect is not None}
     if as_json:
         shown = pd.DataFrame({"judge": name, **msgspec.structs.asdict(effect)} for name, effect in effects.items())
-        console.print_json({"movements": console.records(table), "effects": console.records(shown)})
+        console.print_json({"movements": records(table), "effects": records(shown)})
         return
     if table.empty:
         console.say("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
@@ -290,7 +291,7 @@ def criteria(
     kept = kept.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable")
     if as_json:
         renamed = {f"judge{end}": f"judge_met{end}" for end in ("", "_low", "_high")}
-        console.print_json(console.records(kept.rename(columns=renamed).assign(judge=chosen)))
+        console.print_json(records(kept.rename(columns=renamed).assign(judge=chosen)))
         return
     console.say(f"{chosen}: {metric.finding(table)}")
     console.say(reads_words(first_reads(rubric_data.reads), reads))
@@ -317,7 +318,7 @@ def drift(
     flips = metric.flips(rubric_data, before, after, by=wanted)
     scores = metric.score_drift(rubric_data, before, after)
     if as_json:
-        tables = {"flips": console.records(flips), "scores": console.records(scores)}
+        tables = {"flips": records(flips), "scores": records(scores)}
         console.print_json({"before": before, "after": after} | tables)
         return
     console.say(f"From {before} to {after}")
@@ -334,7 +335,7 @@ def self_preference(db: console.Db = None, as_json: console.Json = False) -> Non
     names = [*rubric_data.items["model"].cat.categories, *rubric_data.judges]
     table = metric.self_preference(rubric_data, family_tables.families_of(names, patterns))
     if as_json:
-        console.print_json(console.records(table))
+        console.print_json(records(table))
     elif table.empty:
         console.say("No judge has labelled anything yet.")
     else:
@@ -457,7 +458,7 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         numbers = {name: value for name, value in vars(report).items() if name.startswith("n_")}
         printed = {"judge": judge, "gold": str(gold), "passed": not report.failures, "failures": report.failures}
         printed |= {"sources": sources, "by_bound": by_bound, "bounds": bounds}
-        printed |= {"measures": console.records(report.measures), **numbers}
+        printed |= {"measures": records(report.measures), **numbers}
         n_missing = report.n_not_in_study + report.n_not_labelled
         printed |= {"n_missing": n_missing, "max_missing": max_missing, "not_stated": report.not_stated}
         console.print_json(printed)

@@ -15,6 +15,7 @@ from evalcore.study import deleting, freezing
 from evalcore.study.corrections import mending, renaming
 from evalcore.study.corrections.renaming import Kind
 from evalcore.study.db import connect, reading
+from evalcore.study.frames import records
 from evalcore.study.schema import Broken
 from evalcore.study.tables import now
 
@@ -81,7 +82,7 @@ def broken(db: console.Db = None, as_json: console.Json = False) -> None:
 
 def _list(found: "pd.DataFrame", titles: Mapping[str, str], *, as_json: bool) -> None:
     if as_json:
-        console.print_json(console.records(found))
+        console.print_json(records(found))
     else:
         console.show({title: found[name] for name, title in titles.items()})
 

@@ -1,6 +1,5 @@
 """Reading by the command line: how much has to be read, which responses, who reads them; how far it is, and changes of it while it goes on."""
 
-import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +19,7 @@ from evalcore.stats.wording import counted
 from evalcore.study import contents
 from evalcore.study.browse import READ_STATES, Filters
 from evalcore.study.db import reading
+from evalcore.study.frames import records
 from evalcore.study.schema import Acuity, Ask, Format, Label
 from evalcore.study.tables import now
 from evalcore.team.provider import provider
@@ -152,16 +152,7 @@ def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -
         "why_claim": why,
         "sentences": sentences,
     }
-    return _finite(report), sentences
-
-
-def _finite(value: Any) -> Any:
-    """JSON has neither infinity nor NaN."""
-    if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return report, sentences
 
 
 def assign(  # noqa: PLR0913, PLR0917 - one option each
@@ -256,7 +247,7 @@ def list_(db: console.Db = None, as_json: console.Json = False) -> None:
         made = assignment_queries.assignments(session)
         people = pace.by_reader(assignment_queries.readers(session, at), assignment_queries.locked_reads(session), at)
     if as_json:
-        console.print_json({"assignments": console.records(made), "readers": console.records(people)})
+        console.print_json({"assignments": records(made), "readers": records(people)})
         return
     if made.empty:
         console.say("Nothing is assigned yet: overread assign")

@@ -16,6 +16,7 @@ from evalcore.study import contents
 from evalcore.study.analysis import Analysis
 from evalcore.study.csv_cells import text_of
 from evalcore.study.db import reading
+from evalcore.study.frames import records
 from evalcore.study.schema import Format
 from evalcore.triage import acts as triage_acts, data, predictions, queries, setting_queries, settings as settings_files
 from evalcore.triage.data import TriageData
@@ -96,7 +97,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
                 "n_elsewhere": len(whole.elsewhere),
                 "n_kinds": {str(kind): int(n) for kind, n in kinds.items()},
             }
-            | {name: console.records(table) for name, table in tables.items()}
+            | {name: records(table) for name, table in tables.items()}
         )
         return
     sentences = [*findings, *margins, *filter(None, [why])]

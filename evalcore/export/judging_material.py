@@ -11,7 +11,7 @@ import orjson
 import pandas as pd
 
 from evalcore.errors import refuse
-from evalcore.export.tables import Part, check as check_export, in_part, records
+from evalcore.export.tables import Part, check as check_export, in_part
 from evalcore.importing.formats.inspect_logs import sample_id_of
 from evalcore.judges.splits import SETS, Split
 from evalcore.reading.queries import awaited_examples
@@ -21,6 +21,7 @@ from evalcore.stats.wording import counted
 from evalcore.study import frames
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading
+from evalcore.study.frames import records
 from evalcore.study.policies import check_can_split, visible_verdicts
 from evalcore.study.schema import Label, RaterKind, Stage, Viewer
 

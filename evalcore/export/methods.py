@@ -15,7 +15,6 @@ import pandas as pd
 from evalcore.errors import OverreadError
 from evalcore.export import queries
 from evalcore.export.reporting import METHODS, Clause, checklist, checklist_page, flow_svg, study_flow
-from evalcore.export.tables import records
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.judges.anchoring import CHANGED, anchoring, effect, effect_words
 from evalcore.judges.record import OVERALL
@@ -31,6 +30,7 @@ from evalcore.study import contents, frames, freezing
 from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.corrections import mending
 from evalcore.study.db import Engine, Session, reading
+from evalcore.study.frames import records
 from evalcore.study.freezing import Version
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import visible_verdicts

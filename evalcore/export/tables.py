@@ -36,6 +36,7 @@ from evalcore.study.audit import trail
 from evalcore.study.corrections import mending, renaming
 from evalcore.study.csv_cells import DANGEROUS
 from evalcore.study.db import Engine, Session, reading, writing
+from evalcore.study.frames import records
 from evalcore.study.policies import check_can_export, visible_verdicts
 from evalcore.study.schema import LABELS_EXPORTED, MAX_POINTS, REPEAT, Format, Label, RaterKind, Seen, Viewer
 
@@ -291,11 +292,6 @@ def write(
     with in_parts(engine, what, part) as parts:
         WRITERS[file_format](counted_rows(parts), file)
     return n_rows, named
-
-
-def records(items: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as Python's own values, None where there is none."""
-    return items.astype(object).where(items.notna(), None).to_dict(orient="records")  # type: ignore[return-value]
 
 
 def mended(engine: Engine) -> list[str]:

@@ -50,6 +50,12 @@ def frame(session: Session, statement: Select[Any] | TextualSelect, columns: lis
     return pd.concat(typed, ignore_index=True)[names]
 
 
+def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    """Rows as Python's own values, None where there is none."""
+    plain = table.astype(object).where(table.notna(), None).rename(columns=str)  # JSON takes no enum for a name
+    return plain.to_dict(orient="records")  # type: ignore[return-value]
+
+
 def numbers(session: Session, statement: Select[Any], parameters: Mapping[str, Any] | None = None) -> frozenset[int]:
     """The whole numbers of a statement's one column. They come in one row: SQLite's driver waits its turn among the threads for each row."""
     listed = cast(statement.subquery().c[0], String)

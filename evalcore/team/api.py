@@ -5,7 +5,6 @@ same conversations left out while they wait for a blind read of theirs, the same
 """
 
 import hashlib
-import math
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -236,7 +235,7 @@ def _rows(
     headers = {"etag": tag, "x-overread-version": str(version), **({"x-next-cursor": following} if following else {})}
     if is_csv:
         return Response(export_tables.to_csv(rows), media_type=CSV, headers=headers)
-    told = {"version": version, "rows": export_tables.records(rows), "next": following or None}
+    told = {"version": version, "rows": frames.records(rows), "next": following or None}
     body = orjson.dumps(told, default=pd.Timestamp.isoformat)
     return Response(body, media_type="application/json", headers=headers)
 
@@ -272,14 +271,14 @@ def _agreement(data: RubricData, by: str | None) -> dict[str, Any]:
     labels = agreement.labels_of(data)
     pooled = agreement.agreement(labels, by=groupings, coefficients=agreement.SHOWN)
     by_pair = agreement.pair_agreement(labels, coefficients=agreement.SHOWN)
-    return {"pooled": export_tables.records(pooled), "by_pair": export_tables.records(by_pair)}
+    return {"pooled": frames.records(pooled), "by_pair": frames.records(by_pair)}
 
 
 def _judges(data: RubricData) -> dict[str, Any]:
     f1 = quality.balanced_f1(data)
     ranks = quality.percentiles(quality.standings(f1, quality.theme_of_categories(data.items)))
     found = {"balanced_f1": f1, "percentiles": ranks, "error_rates": quality.error_rates(data, by=[OVERALL])}
-    return {name: export_tables.records(table) for name, table in found.items()}
+    return {name: frames.records(table) for name, table in found.items()}
 
 
 def _progress(engine: Engine, blind: frozenset[int]) -> dict[str, Any]:
@@ -289,11 +288,10 @@ def _progress(engine: Engine, blind: frozenset[int]) -> dict[str, Any]:
         made = assignment_queries.assignments(session).drop(columns=["chosen_by", "readers"])
         locked = assignment_queries.locked_reads(session, blind)
     readers = [
-        {"reader": name, "n_reads": len(of_reader), "reads_a_day": None if math.isnan(a_day) else a_day}
+        {"reader": name, "n_reads": len(of_reader), "reads_a_day": pace.reads_a_day(of_reader, at)}
         for name, of_reader in locked.groupby("reader")["locked_at"]
-        for a_day in [pace.reads_a_day(of_reader, at)]
     ]
-    return {"assignments": export_tables.records(made), "readers": readers}
+    return {"assignments": frames.records(made), "readers": readers}
 
 
 # ---------------------------------------------------------------- the description
