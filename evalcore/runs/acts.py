@@ -13,8 +13,8 @@ from evalcore.runs.prompts import CONFIDENCE_MEANING, Asker, prompt_version
 from evalcore.runs.spec import RunSpec, is_address, refuse
 from evalcore.settings import settings
 from evalcore.study import schema
-from evalcore.study.acting import allow
-from evalcore.study.db import Engine, Session, reading, writing
+from evalcore.study.acting import act, allow
+from evalcore.study.db import Engine, Session, reading
 from evalcore.study.policies import check_can_run, check_can_see_replies
 from evalcore.triage.predictions import JURY as MAJORITY
 from evalcore.triage.setting_queries import confidence_meanings
@@ -44,8 +44,7 @@ def start(
         if settings().public_url and not isinstance(actor, schema.Administrator):
             _check_is_listed(spec)
         _check(session, spec)
-    with writing(engine) as session:
-        allow(session, actor, check_can_run)
+    with act(engine, actor, check_can_run) as session:
         return store.start_run(
             session, spec, actor=actor.signature, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures
         )
@@ -61,8 +60,7 @@ def _check_is_listed(spec: RunSpec) -> None:
 
 def stop(engine: Engine, run_id: int, *, actor: schema.Viewer) -> None:
     """Stop a run, wherever its workers are: within seconds they ask nothing more, finish what is in flight, and end."""
-    with writing(engine) as session:
-        allow(session, actor, check_can_run)
+    with act(engine, actor, check_can_run) as session:
         store.stop_run(session, run_id, actor=actor.signature, reason=f"{actor.signature} stopped it")
 
 
@@ -71,8 +69,7 @@ def retry(engine: Engine, run_id: int, *, actor: schema.Viewer, outcomes: Collec
     with reading(engine) as session:
         allow(session, actor, check_can_run)
         check_asked(session, queries.run(session, run_id).spec)
-    with writing(engine) as session:
-        allow(session, actor, check_can_run)
+    with act(engine, actor, check_can_run) as session:
         return store.retry_questions(session, run_id, actor=actor.signature, outcomes=outcomes)
 
 

@@ -10,7 +10,7 @@ from itertools import count
 
 from evalcore.errors import NotAllowed, NotFound, refuse
 from evalcore.study import contents, store as study_store
-from evalcore.study.acting import allow
+from evalcore.study.acting import act, allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import allows, check_can_add_people, check_can_follow, check_can_make_keys
 from evalcore.study.schema import Role, Viewer
@@ -29,8 +29,7 @@ KEY_DAYS, MOST_DAYS = 90, 366
 
 def invite(engine: Engine, name: str, *, actor: Viewer) -> str:
     """Invite a person of the study to sign in, by a lead. Returns the link's token: 14 days, one use, shown once."""
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_add_people)
+    with act(engine, actor, check_can_add_people, though_frozen=True) as session:
         return store.invite(session, _person(session, name).person_id, actor=actor.signature)
 
 
@@ -99,8 +98,7 @@ def _names(name: str) -> Iterator[str]:
 def set_roles(engine: Engine, name: str, roles: Iterable[Role], *, actor: Viewer) -> None:
     """Give somebody other roles, by a lead; the study keeps a lead."""
     wanted = frozenset(roles)
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_add_people)
+    with act(engine, actor, check_can_add_people, though_frozen=True) as session:
         study_store.wait_for_others(session)
         person = _person(session, name)
         if not wanted:
@@ -112,8 +110,7 @@ def set_roles(engine: Engine, name: str, roles: Iterable[Role], *, actor: Viewer
 
 def set_active(engine: Engine, name: str, *, active: bool, actor: Viewer) -> None:
     """Let somebody in no longer, or again, by a lead. Their reads stay, others may take what they had begun, and no open tab of theirs does anything more."""
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_add_people)
+    with act(engine, actor, check_can_add_people, though_frozen=True) as session:
         study_store.wait_for_others(session)
         person = _person(session, name)
         row, freed = session.get_one(Person, person.person_id), {}
@@ -128,14 +125,16 @@ def set_active(engine: Engine, name: str, *, active: bool, actor: Viewer) -> Non
         session.add(row)
         if not active:
             store.end_all(session, queries.accounts_of(session, person.person_id), actor=actor.signature)
-        act, detail = "person let in again" if active else "person deactivated", {"begun": len(freed)} if freed else {}
-        study_store.append_event(session, actor=actor.signature, action=act, subject=name, detail=detail)
+        action, detail = (
+            "person let in again" if active else "person deactivated",
+            {"begun": len(freed)} if freed else {},
+        )
+        study_store.append_event(session, actor=actor.signature, action=action, subject=name, detail=detail)
 
 
 def unbind(engine: Engine, name: str, *, actor: Viewer) -> int:
     """Whoever signed in as this person is nobody in the study any more, by a lead; the next invitation binds anew. Returns how many accounts it was."""
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_add_people)
+    with act(engine, actor, check_can_add_people, though_frozen=True) as session:
         study_store.wait_for_others(session)
         return store.unbind(session, _person(session, name).person_id, actor=actor.signature)
 
@@ -151,8 +150,7 @@ def sign_out(engine: Engine, sign_ins: Engine, name: str | None, *, actor: Viewe
 
 def make_key(engine: Engine, name: str, *, purpose: str, days: int, actor: Viewer) -> str:
     """Make a key with which a program reads the study as a researcher or lead of it, by a lead. Returns it, shown this once."""
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_make_keys)
+    with act(engine, actor, check_can_make_keys, though_frozen=True) as session:
         person = _person(session, name)
         if not allows(check_can_follow, person):
             held = ", ".join(sorted(person.roles)) or "without a role"
@@ -175,8 +173,7 @@ def make_key(engine: Engine, name: str, *, purpose: str, days: int, actor: Viewe
 
 def revoke_key(engine: Engine, number: int, *, actor: Viewer) -> None:
     """Let a key open nothing any more, at once, by a lead."""
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_make_keys)
+    with act(engine, actor, check_can_make_keys, though_frozen=True) as session:
         row = session.get(AccessKey, number)
         if row is None:
             refuse(f"key: expected the number of a key of this study, got {number}", NotFound)

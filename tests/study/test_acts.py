@@ -180,6 +180,7 @@ NOBODYS = {
     "reading.exposing.expose": "writes that somebody sees what the page may show them: its door is `check_can_open`",
     "reading.exposing.choose_reader": "writes who came by which browser",
     "study.acting.opened": "makes the study's one row",
+    "study.acting.act": "holds the rule of each act that it is the transaction of",
     "study.acting.begin": "the first person, where there is none: tested below",
     "team.people.accept": "whoever opens an invitation first",
     "team.people.admit": "who is in a group of the provider that the server lets in",
@@ -309,7 +310,7 @@ def test_only_the_first_comes_without_being_added(database_url):
     engine.dispose()
 
 
-WRITES = {"writing", "acting_on"}
+WRITES = {"writing", "acting_on", "act"}
 
 
 def writers() -> dict[str, str]:

@@ -10,9 +10,9 @@ from sqlmodel import Session
 from evalcore.errors import NotFound, OverreadError, refuse
 from evalcore.stats.wording import counted, listed
 from evalcore.study import lookups, policies, schema
-from evalcore.study.acting import allow
+from evalcore.study.acting import act
 from evalcore.study.corrections.showing import HIDDEN, MERGED, NAMES, WITHDRAWN, hides, shown
-from evalcore.study.db import Engine, writing
+from evalcore.study.db import Engine
 from evalcore.study.frames import frame
 from evalcore.study.store import MOVED, Brought, append_event, is_storable, keep_brought, written
 from evalcore.study.tables import STORED, TABLES, UtcDateTime, now
@@ -300,8 +300,7 @@ def imports(session: Session) -> "pd.DataFrame":
 
 def preview(engine: Engine, import_id: int, *, actor: schema.Viewer) -> Effect:
     """What would not be shown any more if an import were withdrawn, or again if it were restored: tried, and undone."""
-    with writing(engine) as session:
-        allow(session, actor, policies.check_can_mend)
+    with act(engine, actor, policies.check_can_mend) as session:
         row = _row(session, import_id)
         effect, _ = _set(session, import_id, None if row.withdrawn_at is not None else {"withdrawn_at": now()})
         session.rollback()
@@ -313,8 +312,7 @@ def withdraw(engine: Engine, import_id: int, *, reason: str, actor: schema.Viewe
     reason = reason.strip()
     if not reason or len(reason) > MAX_REASON or not is_storable(reason):
         refuse(f"reason: expected why it is withdrawn, in 1 to {MAX_REASON:,} characters, got {len(reason):,}")
-    with writing(engine, patient=True) as session:
-        allow(session, actor, policies.check_can_mend)
+    with act(engine, actor, policies.check_can_mend, patient=True) as session:
         row = _row(session, import_id)
         if row.withdrawn_at is not None:
             msg = f"import {import_id}: expected one that is in the study, got one that {row.withdrawn_by} withdrew on {row.withdrawn_at:%Y-%m-%d}"
@@ -325,8 +323,7 @@ def withdraw(engine: Engine, import_id: int, *, reason: str, actor: schema.Viewe
 
 def restore(engine: Engine, import_id: int, *, actor: schema.Viewer) -> Effect:
     """Bring a withdrawn import back, with all that was done on it. OverreadError: it was not withdrawn, or others stand in its place."""
-    with writing(engine, patient=True) as session:
-        allow(session, actor, policies.check_can_mend)
+    with act(engine, actor, policies.check_can_mend, patient=True) as session:
         row = _row(session, import_id)
         if row.withdrawn_at is None:
             refuse(f"import {import_id}: expected one that was withdrawn, got one that is in the study")
@@ -386,8 +383,7 @@ def mark_broken(engine: Engine, response_id: int, reason: schema.Broken | None, 
 
     NotFound: there is no such response, or it is not marked.
     """
-    with writing(engine, with_broken=True) as session:
-        allow(session, actor, policies.check_can_mend)
+    with act(engine, actor, policies.check_can_mend, with_broken=True) as session:
         connection, this = session.connection(), TABLES["response"].c.id == response_id
         there = connection.execute(sa.select(TABLES["response"].c.id).where(this)).first()
         of_row = _BROKEN.c.response_id == response_id

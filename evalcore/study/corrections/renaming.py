@@ -9,10 +9,10 @@ from sqlmodel import Session
 from evalcore.errors import OverreadError, refuse
 from evalcore.stats.wording import counted
 from evalcore.study import policies
-from evalcore.study.acting import allow
+from evalcore.study.acting import act
 from evalcore.study.corrections.mending import MENDED, digest
 from evalcore.study.corrections.showing import HIDDEN, MERGED, NAMES, shown
-from evalcore.study.db import Engine, writing
+from evalcore.study.db import Engine
 from evalcore.study.frames import frame
 from evalcore.study.schema import CASES, MERGED as NAMES_MERGED, PARSER, RENAMED, RULES, Viewer
 from evalcore.study.store import append_event, is_storable
@@ -99,8 +99,7 @@ def changed(session: Session) -> pd.DataFrame:
 def rename(engine: Engine, kind: Kind, was: str, name: str, *, merge: bool = False, actor: Viewer) -> None:
     """Call a model, judge or data set otherwise; `merge`: by the name of another one, which it is the same as. OverreadError: it cannot be called so."""
     name = name.strip()
-    with writing(engine) as session:
-        allow(session, actor, policies.check_can_mend)
+    with act(engine, actor, policies.check_can_mend) as session:
         _check(session, kind, was, name, merge=merge)
         before = _numbers(session, kind, was)
         _call(session, kind.value, was, name)
@@ -110,14 +109,13 @@ def rename(engine: Engine, kind: Kind, was: str, name: str, *, merge: bool = Fal
         if merge:
             _make_one(session, kind, before, name)
         detail = {"kind": kind, "was": was, "name": name, MENDED: digest(session)}
-        act, subject = NAMES_MERGED if merge else RENAMED, f"{kind.words} {was}"
-        append_event(session, actor=actor.signature, action=act, subject=subject, detail=detail)
+        action, subject = NAMES_MERGED if merge else RENAMED, f"{kind.words} {was}"
+        append_event(session, actor=actor.signature, action=action, subject=subject, detail=detail)
 
 
 def take_back(engine: Engine, kind: Kind, first_name: str, *, actor: Viewer) -> None:
     """Give back what came by this name its name; what was merged stands by itself again. OverreadError: it has its name."""
-    with writing(engine) as session:
-        allow(session, actor, policies.check_can_mend)
+    with act(engine, actor, policies.check_can_mend) as session:
         named = changed(session)
         of_kind = named.loc[named["kind"].eq(kind)].set_index("first_name")["name"]
         if first_name not in of_kind:
