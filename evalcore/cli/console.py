@@ -23,12 +23,11 @@ from typer import Option
 
 from evalcore.errors import DatabaseFault, OverreadError, refuse
 from evalcore.stats.wording import NO_VALUE
-from evalcore.study.schema import Administrator, Claim, Format, Physicians, Viewer
+from evalcore.study.schema import Administrator, Claim, Physicians, Viewer
 
 if TYPE_CHECKING:
     from evalcore.rubric.data import RubricData
     from evalcore.study.db import Engine
-    from evalcore.triage.data import TriageData
 
 ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
 """The person whom `--as` names, while the command runs."""
@@ -118,25 +117,6 @@ def one_of(option: str, word: str, known: Collection[str]) -> str:
     if word not in known:
         refuse(f"{option}: expected one of {', '.join(known) or 'none: there is nothing yet'}, got {word!r}")
     return word
-
-
-def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageData, dict[str, str]]":
-    """The cases, with what most judges say where that was asked for, and whose levels count, by format: the usual judges, but for those said."""
-    from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
-
-    voted = {word: bool(members(triage_data.voters(word))) for word in Format}
-    readers = {word.value: triage_data.judges(word) + [JURY] * voted[word] for word in Format}
-    chosen = usual_judges(triage_data)
-    for words in said:
-        asked, _, name = words.partition("=")
-        pairs = [(asked, name)] if asked in readers else [(word, words) for word in readers if words in readers[word]]
-        if not pairs or any(reader not in readers[word] for word, reader in pairs):
-            every = [f"{word}={reader}" for word, names in readers.items() for reader in names]
-            refuse(
-                f"--judge: expected some of {', '.join(every) or 'none, nobody has read a level yet'}, got {words!r}"
-            )
-        chosen |= dict(pairs)
-    return with_jury(triage_data) if JURY in chosen.values() else triage_data, chosen
 
 
 def actor(engine: "Engine") -> Viewer:

@@ -1,11 +1,12 @@
-"""Triage by the command line: rates with their direction, harm, dangerous misses, what the format changes; and what a study has chosen about it."""
+"""Triage by the command line: rates with their direction, harm, dangerous misses, what the format changes; what a study has chosen about it; calibration."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+import numpy as np
 import pandas as pd
 from typer import Exit, Option
 
@@ -17,13 +18,14 @@ from evalcore.study.analysis import Analysis
 from evalcore.study.csv_cells import text_of
 from evalcore.study.db import reading
 from evalcore.study.frames import records
-from evalcore.study.schema import Format
+from evalcore.study.schema import ConfidenceMeaning, Format
 from evalcore.triage import acts as triage_acts, data, predictions, queries, setting_queries, settings as settings_files
 from evalcore.triage.data import TriageData
 from evalcore.triage.label_maps import fold
 from evalcore.triage.settings import HIGHEST_WEIGHT, TriageSettings
 
 if TYPE_CHECKING:
+    from evalcore.rubric.data import RubricData
     from evalcore.triage.bases import Basis
     from evalcore.triage.corrected import Held
     from evalcore.triage.harm import Weights
@@ -108,6 +110,23 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     console.say(means or "", f"Levels {levels}{put_right}; gold {gold}.")
 
 
+def _levels_by(triage_data: TriageData, said: Iterable[str]) -> tuple[TriageData, dict[str, str]]:
+    """The cases, with what most judges say where that was asked for, and whose levels count, by format: the usual judges, but for those said."""
+    voted = {word: bool(predictions.members(triage_data.voters(word))) for word in Format}
+    readers = {word.value: triage_data.judges(word) + [predictions.JURY] * voted[word] for word in Format}
+    chosen = predictions.usual_judges(triage_data)
+    for words in said:
+        asked, _, name = words.partition("=")
+        pairs = [(asked, name)] if asked in readers else [(word, words) for word in readers if words in readers[word]]
+        if not pairs or any(reader not in readers[word] for word, reader in pairs):
+            every = [f"{word}={reader}" for word, names in readers.items() for reader in names]
+            refuse(
+                f"--judge: expected some of {', '.join(every) or 'none, nobody has read a level yet'}, got {words!r}"
+            )
+        chosen |= dict(pairs)
+    return predictions.with_jury(triage_data) if predictions.JURY in chosen.values() else triage_data, chosen
+
+
 def _chosen(
     triage_data: TriageData, judges: Sequence[str], models: Sequence[str] | None, formats: Sequence[str]
 ) -> tuple[TriageData, dict[str, str]]:
@@ -117,7 +136,7 @@ def _chosen(
     for name in models or ():
         if name not in known:
             refuse(f"--model: expected one of {', '.join(known) or 'none, the study has no model yet'}, got {name!r}")
-    triage_data, chosen = console.levels_by(triage_data, judges)
+    triage_data, chosen = _levels_by(triage_data, judges)
     published = published.loc[published["format"].isin(formats)]
     if models:
         triage_data = triage_data.of_models(models)
@@ -296,3 +315,139 @@ def triage_settings(
         console.say(f"{export} written")
     else:
         console.say(settings_files.to_yaml(settings).rstrip())
+
+
+# ---------------------------------------------------------------- calibration
+
+Part = tuple[dict[str, Any], list[str], dict[str, Any]]
+"""A section: its tables for JSON, its findings, and the columns that are printed."""
+
+SECTIONS = ("judges", "models", "ambiguous", "routing")
+EVERY = ",".join(SECTIONS)
+READS = "Physicians' reads that judges are held against: drawn (all, where none was drawn), or all."
+SHARE = "Take the share of samples, even where a model states a confidence."
+THRESHOLD = "Routing: send cases below this confidence, instead of choosing one by --wanted."
+NO_JUDGE = "No judge states a confidence beside a physician's blind read, and no two judges labelled what one has read."
+
+
+def calibration(
+    section: Annotated[str, Option(help="Some of judges, models, ambiguous, routing, joined by commas.")] = EVERY,
+    judge: console.Judges = None,
+    reads: Annotated[str, console.chosen("--reads", ("drawn", "all"), READS)] = "drawn",
+    share: Annotated[bool, Option("--share", help=SHARE)] = False,
+    wanted: Annotated[float, Option(min=0.01, max=1, help="Routing: share of the dangerous misses to catch.")] = 0.9,
+    threshold: Annotated[float | None, Option(min=0, max=1, help=THRESHOLD)] = None,
+    db: console.Db = None,
+    as_json: console.Json = False,
+) -> None:
+    """Whether stated confidence is borne out, by judges and by models; models' spread on ambiguous cases; and which cases a human should see.
+
+    Nothing is computed from a judge's confidence before somebody has said what it means: import its file again with --confidence-means, or answer on the
+    Calibration page. Intervals are 95 %, clustered by conversation or case.
+    """
+    from evalcore.calibration import SEED, confidence, queries as calibration_queries
+    from evalcore.rubric import queries as rubric_queries
+
+    sections = console.some_of("--section", section, SECTIONS)
+    with console.study(db) as engine, reading(engine) as session:
+        settings = setting_queries.load(session)
+        triage_data = data.described(queries.load(session), settings.rule)
+        meanings = setting_queries.confidence_meanings(session)
+        stored: list[Any] = []
+        if "judges" in sections:
+            stored = [calibration_queries.stated(session), calibration_queries.beside_reads(session)]
+            stored.append(rubric_queries.load(session))
+    triage_data, judges = _levels_by(triage_data, judge or [])
+    judges = {word: judges[word] for word in judges if word in settings.formats}
+    meaning = confidence.level_meanings(triage_data, meanings, of_parser=True)
+    stated = not share and confidence.takes_stated(meaning)
+    answers = predictions.joined(triage_data, predictions.predictions(triage_data, judges))
+    own = confidence.own_confidence(answers, stated=stated)
+    make: dict[str, Any] = {"judges": lambda: _judges(triage_data, meanings, *stored, drawn=reads == "drawn")}
+    make |= {"models": lambda: _models(own), "ambiguous": lambda: _ambiguous(triage_data, own, judges)}
+    make |= {"routing": lambda: _routing(own, wanted, threshold)}
+    parts: dict[str, Part] = {name: make[name]() for name in SECTIONS if name in sections}
+    unasked = [str(why) for why in meaning["why"] if why]
+    if as_json:
+        findings = [*unasked, *(sentence for _, sentences, _ in parts.values() for sentence in sentences)]
+        head = {"levels_by": judges, "stated": stated, "seed": SEED, "findings": findings}
+        console.print_json(head | {name: _plain(tables) for name, (tables, _, _) in parts.items()})
+        return
+    console.say(*unasked)
+    for _, sentences, columns in parts.values():
+        console.say(*sentences)
+        if columns and len(columns["Model"]):
+            console.show(columns)
+    read_by = ", ".join(f"{word} by {name}" for word, name in judges.items())
+    console.say(f"Levels {read_by or 'by nobody yet'}; seed {SEED}.")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return records(value) if hasattr(value, "columns") else value
+
+
+def _judges(
+    triage_data: TriageData,
+    meanings: Mapping[str, ConfidenceMeaning],
+    counts: pd.DataFrame,
+    beside: pd.DataFrame,
+    rubric_data: "RubricData",
+    *,
+    drawn: bool,
+) -> Part:
+    from evalcore.calibration import confidence
+
+    held = confidence.held_against_reads(triage_data, meanings, counts, beside, rubric_data, drawn=drawn)
+    tables = {
+        name: {
+            "meanings": one.meanings,
+            "reliability": one.calibrated.reliability,
+            "errors": one.calibrated.errors,
+            "majorities": sorted(one.calibrated.majorities),
+            "drawn": one.is_drawn,
+        }
+        for name, one in held.items()
+    }
+    return tables, confidence.held_words(held) or [NO_JUDGE], {}
+
+
+def _models(own: pd.DataFrame) -> Part:
+    from evalcore.calibration import SEED, confidence
+    from evalcore.calibration.reliability import error_columns, reliability as reliability_of, scaled
+
+    (reliability, errors, _), sources = confidence.models_confidence(own)
+    items = confidence.model_items(own)
+    scaling, moved = scaled(items, rng=np.random.default_rng(SEED), by=confidence.BY_MODEL)
+    after = reliability_of(moved, by=confidence.BY_MODEL)
+    tables: dict[str, Any] = {"reliability": reliability, "errors": errors, "reliability_after": after}
+    tables |= {"scaling": scaling, "sources": sources}
+    columns = {"Model": errors["model"], "Format": errors["format"], "Clear cases": errors["n"]}
+    return tables, confidence.models_findings(errors), columns | error_columns(errors)
+
+
+def _ambiguous(triage_data: TriageData, own: pd.DataFrame, judges: Mapping[str, str]) -> Part:
+    from evalcore.calibration.case_spread import on_ambiguous, spread_columns, spread_findings
+
+    summary, cases, n_few = on_ambiguous(triage_data, own, judges)
+    names = triage_data.cases["case_id"].to_numpy()[cases["row"].to_numpy(dtype=int)]
+    cases = cases.drop(columns=["row", "kind", "gold"])
+    cases.insert(0, "case_id", names)
+    return {"summary": summary, "cases": cases, "n_few": n_few}, spread_findings(summary), spread_columns(summary)
+
+
+def _routing(own: pd.DataFrame, wanted: float, threshold: float | None) -> Part:
+    from evalcore.calibration import routing
+    from evalcore.calibration.reliability import reasons
+
+    if threshold is None:
+        chosen, share = routing.chosen(own, wanted), wanted
+    else:
+        chosen, share = routing.curves(own, at=threshold).assign(undefined=""), None
+    tables = {}
+    for name, table in (("chosen", chosen), ("curves", routing.curves(own))):
+        every = table["threshold"].eq(float("inf"))  # JSON has no infinity
+        tables[name] = table.assign(threshold=table["threshold"].mask(every), every_case=every)
+    sentences = [routing.routing_finding(chosen, share), *reasons(chosen)]
+    return tables, sentences, routing.routing_columns(chosen)

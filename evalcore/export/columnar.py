@@ -4,8 +4,9 @@ What judges say is by far the most, and never a frame of pandas; what physicians
 """
 
 from collections.abc import Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from evalcore.study.db import Session
 
 Places = npt.NDArray[np.int64]
-_Any = TypeVar("_Any")
 _RESPONSES, _ITEMS = 5_000, 25_000
 """Responses whose labels are in memory at once, and items that are handed on together."""
 _COUNTS = ("n_reads", "n_met", "n_not_met", "n_cannot_assess", "n_slips")
@@ -77,7 +77,7 @@ def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> I
     criteria = _Rows(queries.criterion_columns(session), "criterion_id")
     prompts = [
         row["rater_id"]
-        for row in queries.rater_columns(session).to_pylist()
+        for row in pa.Table.from_pandas(frames.raters(session), preserve_index=False).to_pylist()
         if (row["rater"], row["rater_kind"]) == (judge, RaterKind.JUDGE) and REPEAT not in row["prompt_version"]
     ]
     slips, known = frames.slips(session)["verdict_id"].tolist(), list(frames.numbers(session, frames.knowing()))
@@ -94,8 +94,9 @@ def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> I
             (some, queries.judged(session, some, prompts), queries.reads(session, some).to_pandas())
             for some in _by_examples(responses)
         )
-        for ready in _one_ahead(beside.submit(made, *found) for found in parts):
-            yield from ready.result()
+        begun = (beside.submit(made, *found) for found in parts)
+        for ready, _ in pairwise(chain(begun, [None])):  # each once the next one is begun
+            yield from cast(Future[list[pa.Table]], ready).result()
 
 
 def _by_examples(responses: pa.Table) -> Iterator[pa.Table]:
@@ -105,15 +106,6 @@ def _by_examples(responses: pa.Table) -> Iterator[pa.Table]:
     n_examples = max(_RESPONSES * len(examples) // max(len(responses), 1), 1)
     for start in range(0, max(len(examples), 1), n_examples):
         yield responses.filter(pc.is_in(of, examples.slice(start, n_examples)))
-
-
-def _one_ahead(coming: Iterator[_Any]) -> Iterator[_Any]:
-    """Each once the next one is begun."""
-    before = next(coming)
-    for after in coming:
-        yield before
-        before = after
-    yield before
 
 
 def _read(judged: pa.Table, reads: pd.DataFrame, judge: str, slips: list[int], known: list[int]) -> pd.DataFrame:
@@ -173,7 +165,7 @@ def verdicts(session: "Session", judge: str, part: "Part", schema: pa.Schema) ->
     known = dict.fromkeys(frames.numbers(session, frames.knowing()), True)
     slips: dict[int, str] = dict(frames.slips(session).itertuples(index=False))
     looks = second_looks(session).to_dict()
-    raters = queries.rater_columns(session)
+    raters = pa.Table.from_pandas(frames.raters(session), preserve_index=False)
     rows = [
         _Rows(every, "response_id"),
         _Rows(queries.criterion_columns(session), "criterion_id"),

@@ -10,7 +10,6 @@ import html
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -20,7 +19,7 @@ from httpx2 import HTTPError
 from joserfc.errors import JoseError
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.sessions import SessionMiddleware
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -145,7 +144,8 @@ class SignedInOnly:
             await self._doors(scope, receive, send)
             return
         try:
-            who = await run_in_threadpool(session_of, self._sign_ins(), token_of(_cookies(scope)), self._provider)
+            token = token_of(HTTPConnection(scope).cookies)
+            who = await run_in_threadpool(session_of, self._sign_ins(), token, self._provider)
             answer = self._without(scope) if who is None else await run_in_threadpool(self._study, scope, who)
         except DatabaseFault as fault:
             answer = _page("Overread cannot be reached", str(fault), status=503)
@@ -340,14 +340,6 @@ def _no_study(scope: Scope, who: SignedIn) -> Response:
 
 def _no_invitation(why: str, link: str) -> Response:
     return _page("You cannot come in by this link", why, status=403, link=link)
-
-
-def _cookies(scope: Scope) -> dict[str, str]:
-    said = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
-    try:
-        return {name: morsel.value for name, morsel in SimpleCookie(said).items()}
-    except CookieError:
-        return {}
 
 
 def _is_navigation(scope: Scope) -> bool:

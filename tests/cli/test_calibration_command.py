@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from evalcore.calibration import case_spread, confidence, routing
 from evalcore.calibration.confidence import own_confidence
-from evalcore.cli import calibration
+from evalcore.cli import triage
 from evalcore.errors import OverreadError
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER, ConfidenceMeaning, Format, Label
@@ -23,7 +23,7 @@ from tests.commands import help_of
 from tests.triage_cases import drawn, settings_with, stored
 
 app = typer.Typer()
-app.command()(calibration.calibration)
+app.command()(triage.calibration)
 RULE = AmbiguityRule(spread=0.3)
 
 

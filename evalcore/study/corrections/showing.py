@@ -74,10 +74,6 @@ def _same(table: str, column: str) -> str:
     return f"coalesce(({same}), stored.{column})"
 
 
-def _not_merged(table: str) -> str:
-    return f"NOT EXISTS (SELECT 1 FROM same_as AS s WHERE s.table_name = '{table}' AND s.row_id = stored.id)"  # noqa: S608 - our own words
-
-
 _RUN_KIND = "CASE WHEN stored.kind = 'judge' THEN 'judge' ELSE 'model' END"
 _RATER_KIND = "CASE WHEN stored.kind = 'judge' THEN 'judge' END"
 _CHANGED: dict[str, dict[str, dict[str, str]]] = {
@@ -108,7 +104,10 @@ _LEFT: dict[str, dict[str, tuple[str, ...]]] = {
             "NOT EXISTS (SELECT 1 FROM other_name AS o JOIN judge_confidence AS c ON c.judge = o.now WHERE o.kind = 'judge' AND o.was = stored.judge)",
         )
     },
-    MERGED: {table: (_not_merged(table),) for table in ("model", "rater")},
+    MERGED: {
+        table: (f"NOT EXISTS (SELECT 1 FROM same_as AS s WHERE s.table_name = '{table}' AND s.row_id = stored.id)",)  # noqa: S608 - our own words
+        for table in ("model", "rater")
+    },
 }
 
 
