@@ -1,8 +1,7 @@
 """Commands about people and what they are told, who signs in, the studies of a server, and its database."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -13,7 +12,7 @@ from evalcore.settings import settings
 from evalcore.stats.wording import counted
 from evalcore.study import acting, contents
 from evalcore.study.csv_cells import text_of
-from evalcore.study.db import connect, migrate as bring_up_to_date, reading
+from evalcore.study.db import connect, connected, migrate as bring_up_to_date, reading
 from evalcore.team import people as acts, studies as served
 from evalcore.team.provider import provider, roles_of
 
@@ -39,17 +38,14 @@ def people(
             acting.add_person(engine, add, roles=role or ["reviewer"], **profile, actor=actor(engine))
         with reading(engine) as session:
             everybody = contents.people(session)
+    rows: list[dict[str, Any]] = [
+        {"name": p.name, "roles": sorted(p.roles), "specialties": p.specialties, "languages": p.languages}
+        for p in everybody
+    ]
     if as_json:
-        print_json(
-            [
-                {"name": p.name, "roles": sorted(p.roles), "specialties": p.specialties, "languages": p.languages}
-                for p in everybody
-            ]
-        )
-    elif everybody:
-        lists = {"roles": [sorted(p.roles) for p in everybody]}
-        lists |= {name: [getattr(p, name) for p in everybody] for name in ("specialties", "languages")}
-        show({"name": [p.name for p in everybody], **{name: map(", ".join, cells) for name, cells in lists.items()}})
+        print_json(rows)
+    elif rows:
+        show({name: [row[name] if name == "name" else ", ".join(row[name]) for row in rows] for name in rows[0]})
     else:
         out.print("Nobody yet: overread people --add NAME --role reviewer")
 
@@ -176,16 +172,12 @@ def revoke_key(
 @studies_app.command("list")
 def list_(as_json: Json = False) -> None:
     """List the studies of this server."""
-    listed = served.studies().values()
-    rows: Mapping[str, list[str]] = {
-        "name": [one.name for one in listed],
-        "title": [one.title for one in listed],
-        "database": [connect(one.db).url.render_as_string() for one in listed],
-    }
+    names = ("name", "title", "database")
+    found = [(one.name, one.title, connect(one.db).url.render_as_string()) for one in served.studies().values()]
     if as_json:
-        print_json([dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)])
+        print_json([dict(zip(names, row, strict=True)) for row in found])
     else:
-        show(rows)
+        show(dict(zip(names, zip(*found, strict=True), strict=True)))
 
 
 @studies_app.command("add")
@@ -222,11 +214,8 @@ def migrate(
     """Make a study's tables, or bring them up to date; needed before a server starts whose own role may not."""
     from evalcore.study.audit.triggers import grant
 
-    engine = connect(db or settings().db)
-    try:
+    with connected(db or settings().db) as engine:
         copy = bring_up_to_date(engine)
         if app_role is not None:
             grant(engine, app_role)
-    finally:
-        engine.dispose()
     out.print(f"The tables are up to date.{f' The file as it was: {copy}' if copy else ''}", markup=False)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session",
-    "before_each_commit", "connect", "fault_of", "hold_writers", "import_lock", "importing_file", "is_known", "is_up_to_date", "is_usable", "keep",
+    "before_each_commit", "connect", "connected", "fault_of", "hold_writers", "import_lock", "importing_file", "is_known", "is_up_to_date", "is_usable", "keep",
     "migrate", "open_study", "reading", "reading_apart", "reading_together", "together", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
@@ -102,6 +102,16 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+@contextmanager
+def connected(location: str) -> Iterator[Engine]:
+    """`connect`, until the block ends."""
+    engine = connect(location)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def _hide_values(context: ExceptionContext) -> None:
