@@ -198,8 +198,7 @@ def content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror or error}"
-        raise OverreadError(msg) from error
+        refuse(f"{path}: cannot be read: {error.strerror or error}")
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -217,8 +216,7 @@ def whole(path: Path) -> Iterator[BinaryIO]:
             yield file
         unfinished.replace(path)
     except OSError as error:
-        msg = f"{path}: cannot be written: {error.strerror or error}"
-        raise OverreadError(msg) from error
+        refuse(f"{path}: cannot be written: {error.strerror or error}")
     finally:
         with suppress(OSError):  # the folder is none
             unfinished.unlink(missing_ok=True)

@@ -128,8 +128,6 @@ def rename(
             console.say(f"The {chosen.words} {was} is now called {name.strip()}.")
 
 
-# ---------------------------------------------------------------- the whole study
-
 HELD = {"example": "conversations", "response": "responses", "verdict": "verdicts", "person": "people"}
 
 

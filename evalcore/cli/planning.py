@@ -227,8 +227,6 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     console.tell(asdict(report), *report.sentences(), last, as_json=as_json)
 
 
-# ---------------------------------------------------------------- what is assigned
-
 app = typer.Typer(help="What is assigned to be read, and changes of it.", no_args_is_help=True)
 TITLES = {"n_tasks": "items", "n_wanted": "reads wanted", "n_reads": "locked", "n_open": "begun"}
 Number = Annotated[int, Argument(metavar="NUMBER", help="Of an assignment, as `overread assignments list` prints it.")]

@@ -317,8 +317,6 @@ def triage_settings(
         console.say(settings_files.to_yaml(settings).rstrip())
 
 
-# ---------------------------------------------------------------- calibration
-
 Part = tuple[dict[str, Any], list[str], dict[str, Any]]
 """A section: its tables for JSON, its findings, and the columns that are printed."""
 

@@ -236,9 +236,6 @@ def _invalid(sentence: str) -> NoReturn:
     raise JudgeReplyInvalid(sentence) from None
 
 
-# ---------------------------------------------------------------- what is sent
-
-
 @dataclass(frozen=True)
 class AnswerPrompt:
     """Asks a model for an answer: with nothing but the turns themselves, or in one turn with the four levels.

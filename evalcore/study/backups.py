@@ -61,8 +61,7 @@ def restore(path: Path, location: str) -> ChainReport:
             try:
                 source.backup(target)
             except sqlite3.DatabaseError as error:
-                msg = f"{path}: the file is damaged: {error}. Nothing was restored."
-                raise OverreadError(msg) from error
+                refuse(f"{path}: the file is damaged: {error}. Nothing was restored.")
         open_study(str(copy)).dispose()  # brings an older one up to date
         for earlier in copy.parent.glob(f"{copy.name}.before-migration-*"):
             earlier.unlink()  # the backup itself is what was before
@@ -85,8 +84,7 @@ def _unfinished(path: Path) -> Iterator[Path]:
         os.fsync(folder)
         os.close(folder)
     except (OSError, sqlite3.Error) as error:
-        msg = f"{path}: cannot be written: {error}"
-        raise OverreadError(msg) from error
+        refuse(f"{path}: cannot be written: {error}")
     finally:
         for name in (copy.name, f"{copy.name}-wal", f"{copy.name}-shm", f"{copy.name}-journal"):
             copy.with_name(name).unlink(missing_ok=True)
@@ -235,8 +233,7 @@ def _current(source: str) -> Iterator[Engine]:
         try:
             is_current = is_up_to_date(engine)
         except DBAPIError as error:
-            msg = f"--from: {path.name} cannot be opened as a study: {' '.join(str(error.orig).split())}"
-            raise OverreadError(msg) from error
+            refuse(f"--from: {path.name} cannot be opened as a study: {' '.join(str(error.orig).split())}")
         if not is_current:
             shown = path if engine.dialect.name == "sqlite" else engine.url.render_as_string()
             refuse(

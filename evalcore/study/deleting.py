@@ -122,8 +122,7 @@ def _write(path: Path, told: dict[str, Any], *, mode: str) -> None:
         with path.open(mode) as file:
             file.write(orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
-        msg = f"{path}: the certificate cannot be written: {error.strerror or error}. Choose a new file."
-        raise OverreadError(msg) from error
+        refuse(f"{path}: the certificate cannot be written: {error.strerror or error}. Choose a new file.")
 
 
 def _delete_file(engine: Engine) -> list[str]:

@@ -22,9 +22,6 @@ NO_INVITATION = (
 )
 
 
-# ---------------------------------------------------------------- sessions
-
-
 def begin(session: Session, *, issuer: str, subject: str, name: str, groups: Iterable[str]) -> str:
     """Begin a session and remove rows of long ended ones. Returns its token, which only the browser keeps."""
     old = now() - KEPT_FOR
@@ -70,9 +67,6 @@ def end_all(session: Session, accounts: Iterable[tuple[str, str]] | None = None,
 def refused(session: Session, *, who: str, why: str) -> None:
     """Write down that somebody was not let in."""
     store.append_event(session, actor=who, action=SIGN_IN_REFUSED, subject="session", detail={"why": why})
-
-
-# ---------------------------------------------------------------- people
 
 
 def invite(session: Session, person_id: int, *, actor: str) -> str:
