@@ -113,11 +113,8 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
     tests = []
     for grouping, table in tables["interactions"].items():
         for row, test in zip(_records(table), table.to_dict(orient="records"), strict=True):
-            words = (
-                corrected_groups.interaction_words(test, grouping.replace("_", " "))
-                if test["about"] == corrected_groups.DIFFERENCE
-                else None
-            )
+            is_difference = test["about"] == corrected_groups.DIFFERENCE
+            words = corrected_groups.interaction_words(test, grouping.replace("_", " ")) if is_difference else None
             tests.append({"grouping": grouping, **row, "words": words})
     of_groups = tables["corrected_groups"].items()
     shown = ("scores", "claims", "differences", "difference_claims", "ranks")
@@ -156,9 +153,7 @@ def _group_words(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataF
 
     primary, tests = done.results.spec.primary, tables["interactions"]
     of = tables["corrected_groups"].items()
-    return {
-        grouping: group_words(scores, tests[grouping], grouping.replace("_", " "), primary) for grouping, scores in of
-    }
+    return {name: group_words(scores, tests[name], name.replace("_", " "), primary) for name, scores in of}
 
 
 def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> None:

@@ -103,9 +103,7 @@ def _import_one(engine: "Engine", path: Path, told: dict[str, Any], *, quiet: bo
     size = None if path.suffix == ".gz" or not path.exists() else path.stat().st_size
     try:
         with console.progress(path.name) as bar:
-            report = import_file(
-                engine, path, actor=console.actor(engine), progress=lambda done: bar(done, size), **told
-            )
+            report = import_file(engine, path, actor=console.actor(engine), progress=lambda n: bar(n, size), **told)
     except ImportFailed as failed:
         if any("ill in " in fault for fault in failed.faults):
             console.err.print(FIELDS, markup=False)

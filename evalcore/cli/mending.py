@@ -189,8 +189,6 @@ def delete_study(
         path = certificate or Path(f"deleted-{name}-{now():%Y-%m-%d}.json")
         also = [] if settings().studies else deleting.uploads()
         told = deleting.delete(engine, typed, path, actor=console.actor(engine), also=also)
-    console.say(
-        f"{name} is deleted: {path}", "Still held elsewhere:", *(f"  {sentence}" for sentence in told["still_held"])
-    )
+    console.say(f"{name} is deleted: {path}", "Still held elsewhere:", *(f"  {one}" for one in told["still_held"]))
     if settings().studies:
         console.say(f"Its entry in {settings().studies} is still there: take it out.")

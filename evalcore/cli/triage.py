@@ -120,9 +120,8 @@ def _levels_by(triage_data: TriageData, said: Iterable[str]) -> tuple[TriageData
         pairs = [(asked, name)] if asked in readers else [(word, words) for word in readers if words in readers[word]]
         if not pairs or any(reader not in readers[word] for word, reader in pairs):
             every = [f"{word}={reader}" for word, names in readers.items() for reader in names]
-            refuse(
-                f"--judge: expected some of {', '.join(every) or 'none, nobody has read a level yet'}, got {words!r}"
-            )
+            known = ", ".join(every) or "none, nobody has read a level yet"
+            refuse(f"--judge: expected some of {known}, got {words!r}")
         chosen |= dict(pairs)
     return predictions.with_jury(triage_data) if predictions.JURY in chosen.values() else triage_data, chosen
 

@@ -72,8 +72,7 @@ def _made(engine: Engine, other: str, part: Part) -> tuple[bytes, Taken]:
         return report(engine, blind=part.blind), Taken(0)
     if other == "inspect":
         scores = judging_material.inspect_scores(engine, part)
-        left_out = judging_material.left_out_sentence(scores) if scores.n_left_out else ""
-        return scores.content, Taken(scores.n_rows, scores.named, left_out)
+        return scores.content, Taken(scores.n_rows, scores.named, scores.left_out)
     left_out = ""
     if other == "examples":
         content, n_left_out = tables.example_rows(engine, part)

@@ -111,16 +111,14 @@ def _by_examples(responses: pa.Table) -> Iterator[pa.Table]:
 def _read(judged: pa.Table, reads: pd.DataFrame, judge: str, slips: list[int], known: list[int]) -> pd.DataFrame:
     """What the table says of the items of which physicians have ever said anything, by item_id."""
     beside = judged.filter(pc.is_in(judged["item_id"], pa.array(reads["item_id"].unique(), pa.int64()))).to_pandas()
-    beside = beside.drop_duplicates("item_id", keep="last").assign(
-        rater=judge, rater_kind=RaterKind.JUDGE, stage=Stage.JUDGE
-    )
+    whose = {"rater": judge, "rater_kind": RaterKind.JUDGE, "stage": Stage.JUDGE}
+    beside = beside.drop_duplicates("item_id", keep="last").assign(**whose)
     found = labels_of_items(pd.concat([beside, reads.loc[reads["is_standing"]]], ignore_index=True), judge)
     first = reads.loc[reads["stage"].ne(Stage.ADJUDICATED)].groupby("item_id")["created_at"].min()
     found["first_read_at"] = first.reindex(found.index).where(found["n_reads"].gt(0))
     found["n_slips"] = reads["verdict_id"].isin(slips).groupby(reads["item_id"]).sum().reindex(found.index)
-    knows = pd.Series(
-        found.index.isin(reads.loc[reads["verdict_id"].isin(known), "item_id"]), found.index, dtype="boolean"
-    )
+    known_items = reads.loc[reads["verdict_id"].isin(known), "item_id"]
+    knows = pd.Series(found.index.isin(known_items), found.index, dtype="boolean")
     return found.assign(knows_model=knows.where(knows))
 
 

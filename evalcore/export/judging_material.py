@@ -55,6 +55,12 @@ class Scores:
     """Responses that physicians have read, and whose rubric they have not settled whole, or could not assess whole."""
     named: frozenset[str]
 
+    @property
+    def left_out(self) -> str:
+        """How many responses have no score, and why; empty where none was left out."""
+        why = "Left out, since physicians have not settled or could not assess the whole rubric"
+        return f"{why}: {counted(self.n_left_out, 'response')}." if self.n_left_out else ""
+
 
 @dataclass(frozen=True)
 class Sets:
@@ -185,11 +191,6 @@ def _rationales(reads: pd.DataFrame) -> dict[int, list[dict[str, str]]]:
         by = ADJUDICATOR if row["stage"] == Stage.ADJUDICATED else READER
         found.setdefault(row["item_id"], []).append({"by": by, "label": row["label"], "text": row["explanation"]})
     return found
-
-
-def left_out_sentence(scores: Scores) -> str:
-    """How many responses have no score, and why."""
-    return f"Left out, since physicians have not settled or could not assess the whole rubric: {counted(scores.n_left_out, 'response')}."
 
 
 def left_out_words(sets: Sets) -> list[str]:

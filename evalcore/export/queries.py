@@ -97,9 +97,8 @@ def verdicts(session: Session, names: Collection[str]) -> Iterator[pa.Table]:
     called = {"came_by": verdict.source, "file_sha256": verdict.source_hash, "read_at": verdict.created_at}
     own = {name: called.get(name, verdict.get(name)) for name in names if name != "response_id"}
     asked = [column.label(name) for name, column in own.items() if column is not None]
-    statement = select(
-        verdict.id.label("verdict_id"), verdict.response_id, verdict.criterion_id, verdict.rater_id, *asked
-    )
+    number = verdict.id.label("verdict_id")
+    statement = select(number, verdict.response_id, verdict.criterion_id, verdict.rater_id, *asked)
     statement = statement.where(verdict.criterion_id.is_not(None), verdict.label.is_not(None), not_superseded())
     last = session.connection().execute(select(func.max(verdict.id))).scalar_one() or 0
     for start in range(1, max(last, 1) + 1, _VERDICTS):
@@ -150,9 +149,8 @@ def reads(session: Session, responses: pa.Table) -> pa.Table:
     ]
     standing = and_(verdict.label.is_not(None), not_superseded()).label("is_standing")
     whose = (verdict.rater_id, rater.name.label("rater"), rater.kind.label("rater_kind"))
-    statement = select(
-        verdict.id.label("verdict_id"), _item(verdict), *whose, *(verdict[name] for name in said), standing
-    )
+    number, told = verdict.id.label("verdict_id"), (verdict[name] for name in said)
+    statement = select(number, _item(verdict), *whose, *told, standing)
     return columns(session, _by_reviewers(statement).where(*_on_criteria(responses)))
 
 

@@ -123,9 +123,8 @@ def _models(done: ComputedAnalysis, colours: Mapping[str, str]) -> Iterator[_Par
         yield beyond
     lacks = ("corrected: " + scores["needed"]).where(scores["n_items"].gt(0), f"no response is {finding.UNLABELLED}")
     yield rubric_figures.forest(scores.assign(needs=lacks.mask(scores["enough"].astype(bool), "")), colours)
-    yield _table(
-        "Score of each model by the judge only, by physicians only, and corrected", finding.score_columns(scores)
-    )
+    title = "Score of each model by the judge only, by physicians only, and corrected"
+    yield _table(title, finding.score_columns(scores))
     if scores["n_read"].any():
         yield _table("Corrected scores by claim", finding.claim_columns(numbers.claims, scores))
         yield finding.claim_notes(numbers.where)
@@ -166,9 +165,8 @@ def _agreement(rubric_data: RubricData) -> Iterator[_Part]:
     first, *more = agreement.finding(overall, "physicians")
     yield _finding(first)
     yield from more
-    yield _table(
-        "Coefficients of agreement of all physicians together", agreement.pooled_columns(overall, "physicians")
-    )
+    columns = agreement.pooled_columns(overall, "physicians")
+    yield _table("Coefficients of agreement of all physicians together", columns)
 
 
 def _calibration(held: Mapping[str, confidence.Held]) -> Iterator[_Part]:
@@ -184,9 +182,8 @@ def _calibration(held: Mapping[str, confidence.Held]) -> Iterator[_Part]:
             yield "No read of these was drawn, so all count: they hold for what was read."
         bins = one.calibrated.reliability.assign(panel="", series=one.calibrated.reliability["group"].astype(str))
         titles = {"x_title": "Confidence that the label is right", "y_title": "Right, by physicians (share)"}
-        yield calibration_figures.reliability(
-            bins.loc[bins["series"].isin(groups)], {"": ""}, colour_of(groups), {}, **titles
-        )
+        shown = bins.loc[bins["series"].isin(groups)]
+        yield calibration_figures.reliability(shown, {"": ""}, colour_of(groups), {}, **titles)
         unit, _ = confidence.UNITS[name]
         columns = {"Judge": groups, "Labels": errors["n"].map("{:,}".format), **error_columns(errors)}
         yield _table(f"Confidence of judges in a {unit} against physicians", columns)
@@ -248,13 +245,10 @@ def _page(line: str, sections: Mapping[str, Iterable[_Part]]) -> bytes:
             elif part:
                 parts.append(part if isinstance(part, _Html) else f'<p dir="auto">{escape(part)}</p>')
         parts.append("</section>")
-    style, draw = (
-        files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("report.css", "report.js")
-    )
+    style, draw = (files(__package__).joinpath(f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     scripts = [get_plotlyjs(), draw] if drawn else []
-    allowed = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in scripts
-    )
+    hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
+    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src {allowed or chr(39) + 'none' + chr(39)}"
     data = json.dumps(drawn).replace("<", "\\u003c")
     return "".join(

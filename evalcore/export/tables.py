@@ -323,9 +323,8 @@ def codebook_text(what: str, trail_hash: str = "", said: Iterable[str] = ()) -> 
     rows = "\n".join(f"| {column} | {meaning} |" for column, meaning in CODEBOOK[what])
     kept = f"\nLast hash of the audit trail: {trail_hash}\n" if trail_hash else ""
     further = "".join(f"\n- {sentence}" for sentence in said)
-    return f"# Codebook: {what}\n\n| column | meaning |\n|---|---|\n{rows}\n{kept}" + (
-        f"{further}\n" if further else ""
-    )
+    ending = f"{further}\n" if further else ""
+    return f"# Codebook: {what}\n\n| column | meaning |\n|---|---|\n{rows}\n{kept}{ending}"
 
 
 def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
@@ -365,15 +364,11 @@ def example_rows(engine: Engine, part: Part | None = None) -> tuple[bytes, int]:
         examples = queries.examples(session, _one_dataset(session, part), part.blind)
     lines, n_left_out = [], 0
     for example in examples:
-        if not example["criteria"] or any(
-            points is None or abs(points) > MAX_POINTS for _, points, _ in example["criteria"]
-        ):
+        criteria = example["criteria"]
+        if not criteria or any(points is None or abs(points) > MAX_POINTS for _, points, _ in criteria):
             n_left_out += 1
             continue
-        rubric = [
-            {"criterion": text, "points": points, "tags": json.loads(tags)}
-            for text, points, tags in example["criteria"]
-        ]
+        rubric = [{"criterion": text, "points": points, "tags": json.loads(tags)} for text, points, tags in criteria]
         line = {"prompt_id": example["prompt_id"], "prompt": json.loads(example["messages"]), "rubrics": rubric}
         line |= {"example_tags": json.loads(example["tags"]), "canary": example["canary"]}
         if example["ideal_completions"]:

@@ -56,9 +56,7 @@ def items(spec: RunSpec, part: Part) -> Items:
     response with a text to a case in the format conversation (judge). An answer is there where the model has a response of this sample, or
     the judge of this repeat has a verdict on the item; one that came with a file counts as well.
     """
-    example, response, criterion, cases = (
-        TABLES[name].c for name in ("example", "response", "criterion", "acuity_case")
-    )
+    example, response, criterion, cases = (TABLES[one].c for one in ("example", "response", "criterion", "acuity_case"))
     statement: sa.Select[Any]
     key: tuple[Any, Any, Any]
     order: tuple[Any, ...]
@@ -144,10 +142,8 @@ def _is_there(
     )
     by_judge = (verdict.rater_id == judge.scalar_subquery(), verdict.stage == Stage.JUDGE.value)
     if spec.dataset == CASES:  # as the index on such verdicts has it
-        of_response = _or_0(verdict.response_id) == response_id
-        return sa.exists().where(
-            verdict.example_id == example_id, of_response, verdict.criterion_id.is_(None), *by_judge
-        )
+        on_it = _or_0(verdict.response_id) == response_id
+        return sa.exists().where(verdict.example_id == example_id, on_it, verdict.criterion_id.is_(None), *by_judge)
     return sa.exists().where(verdict.response_id == response_id, verdict.criterion_id == criterion_id, *by_judge)
 
 
@@ -232,9 +228,7 @@ def usage_before(session: Session, spec: RunSpec) -> Usage:
     ]
     call = TABLES["run_call"].c
     replied = (Outcome.ANSWERED.value, Outcome.UNREADABLE.value, Outcome.REFUSED.value)
-    means = (
-        sa.func.avg(sa.cast(column, sa.Float)) for column in (call.prompt_tokens, call.completion_tokens, call.seconds)
-    )
+    means = (sa.func.avg(sa.cast(one, sa.Float)) for one in (call.prompt_tokens, call.completion_tokens, call.seconds))
     summed = sa.select(sa.func.count(call.question_id.distinct()), sa.func.count(), *means).where(
         call.run_id.in_(numbers), call.outcome.in_(replied)
     )

@@ -180,10 +180,8 @@ def revoke_key(engine: Engine, number: int, *, actor: Viewer) -> None:
         if row.revoked_at is None:
             row.revoked_at = now()
             session.add(row)
-            detail, subject = {"key": number, "purpose": row.purpose}, store.name_of(session, row.person_id)
-            study_store.append_event(
-                session, actor=actor.signature, action="key revoked", subject=subject, detail=detail
-            )
+            detail, name = {"key": number, "purpose": row.purpose}, store.name_of(session, row.person_id)
+            study_store.append_event(session, actor=actor.signature, action="key revoked", subject=name, detail=detail)
 
 
 def keys(engine: Engine, *, actor: Viewer) -> list[queries.Key]:

@@ -138,7 +138,7 @@ def outline(
         return html.verbatim("\n".join(line[:400] for line in lines[:2])), len(lines)
     if how is None:
         scores = material.inspect_scores(common.engine(), chosen)
-        return html.quiet(material.left_out_sentence(scores)) if scores.n_left_out else "", scores.n_rows
+        return html.quiet(scores.left_out) if scores.left_out else "", scores.n_rows
     sets = material.split_sets(common.engine(), how, chosen)
     return html.items(material.left_out_words(sets)), sets.n_rows
 

@@ -156,10 +156,8 @@ def _replaced(connection: sa.Connection, raters: sa.Select[int]) -> int:
     before, after, hidden = STORED["verdict"].alias("earlier"), STORED["verdict"].alias("later"), STORED[HIDDEN].c
     gone = sa.exists().where(hidden.table_name == "verdict", hidden.row_id == after.c.id)
     other = (after.c.supersedes == before.c.id) & (after.c.rater_id != before.c.rater_id)
-    statement = (
-        sa.select(sa.func.count()).select_from(before.join(after, other)).where(before.c.rater_id.in_(raters), ~gone)
-    )
-    return int(connection.execute(statement).scalar_one())
+    statement = sa.select(sa.func.count()).select_from(before.join(after, other))
+    return int(connection.execute(statement.where(before.c.rater_id.in_(raters), ~gone)).scalar_one())
 
 
 def _check(session: Session, kind: Kind, was: str, name: str, *, merge: bool) -> None:

@@ -123,9 +123,8 @@ def _shown(table: str, parts: frozenset[str]) -> str | None:
     conditions = [condition for part in sorted(parts) for condition in _LEFT[part].get(table, ())]
     if not changed and not conditions:
         return None
-    columns = ", ".join(
-        f"{changed.get(column.name, 'stored.' + column.name)} AS {column.name}" for column in TABLES[table].c
-    )
+    names = [column.name for column in TABLES[table].c]
+    columns = ", ".join(f"{changed.get(name, f'stored.{name}')} AS {name}" for name in names)
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return f"(SELECT {columns} FROM {table} AS stored{where})"  # noqa: S608 - our own words
 
@@ -150,9 +149,7 @@ def _kind(of: Any, parts: frozenset[str]) -> type[Dialect]:
             grouped = set(select._group_by_clauses)  # noqa: SLF001 - there is no other way to it
             whole = {getattr(column, "table", None) for column in grouped if getattr(column, "primary_key", False)}
             columns = (*select.exported_columns, *select._order_by_clauses)  # noqa: SLF001 - the same
-            further = [
-                column for column in columns if getattr(column, "table", None) in whole and column not in grouped
-            ]
+            further = [one for one in columns if getattr(one, "table", None) in whole and one not in grouped]
             return str(super().group_by_clause(select.group_by(*further) if further else select, **named))
 
     return type(of.__name__, (of,), {"statement_compiler": Compiler, "supports_statement_cache": True})
