@@ -1,15 +1,18 @@
 """Take something out of a study: who may is asked first, and who took what is written down before it is handed over."""
 
 from dataclasses import replace
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from evalcore.export import judging_material, tables
+from evalcore.export import tables
 from evalcore.export.tables import Part
 from evalcore.judges.splits import SPLIT_WHAT, Split
 from evalcore.reading.adjudication import hidden_examples
 from evalcore.stats.wording import counted
 from evalcore.study.db import Engine, reading
 from evalcore.study.schema import Viewer
+
+if TYPE_CHECKING:
+    from evalcore.export.judging_material import Sets
 
 FORMATS = ("meta-eval", "inspect", "examples", "responses")
 """What a study can be taken out as, beside `tables.WRITERS`."""
@@ -44,11 +47,13 @@ def take(
     return taken
 
 
-def take_split(engine: Engine, split: Split, part: Part, *, actor: Viewer) -> judging_material.Sets:
+def take_split(engine: Engine, split: Split, part: Part, *, actor: Viewer) -> "Sets":
     """The sets of a split for a judge; the event has its seed, its shares and the hash of each file. The errors of `check_split`."""
-    judging_material.check_split(engine, actor)
+    from evalcore.export.judging_material import check_split, split_sets  # noqa: PLC0415 - a table needs no statistics
+
+    check_split(engine, actor)
     open_part = _open_to(engine, actor, part)
-    sets = judging_material.split_sets(engine, split, open_part)
+    sets = split_sets(engine, split, open_part)
     told: dict[str, Any] = {"what": SPLIT_WHAT, "file_format": "jsonl", "n_rows": sets.n_rows, "named": sets.named}
     more = {"seed": split.seed, "shares": list(split.shares), "files": sets.hashes}
     tables.record(engine, actor=actor, part=open_part, **told, more=more)
@@ -62,16 +67,18 @@ def _open_to(engine: Engine, actor: Viewer, part: Part | None) -> Part:
 
 def _made(engine: Engine, other: str, part: Part) -> tuple[bytes, Taken]:
     if other == "bundle":
-        from evalcore.export.bundle import bundle  # noqa: PLC0415 - a table needs no statistics
+        from evalcore.export.bundle import bundle  # noqa: PLC0415 - the same
 
         content, n_rows = bundle(engine, blind=part.blind)
         return content, Taken(n_rows)
     if other == "report":
-        from evalcore.export.report import report  # noqa: PLC0415 - nor figures
+        from evalcore.export.report import report  # noqa: PLC0415 - the same
 
         return report(engine, blind=part.blind), Taken(0)
     if other == "inspect":
-        scores = judging_material.inspect_scores(engine, part)
+        from evalcore.export.judging_material import inspect_scores  # noqa: PLC0415 - the same
+
+        scores = inspect_scores(engine, part)
         return scores.content, Taken(scores.n_rows, scores.named, scores.left_out)
     left_out = ""
     if other == "examples":
