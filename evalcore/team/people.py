@@ -125,10 +125,8 @@ def set_active(engine: Engine, name: str, *, active: bool, actor: Viewer) -> Non
         session.add(row)
         if not active:
             store.end_all(session, queries.accounts_of(session, person.person_id), actor=actor.signature)
-        action, detail = (
-            "person let in again" if active else "person deactivated",
-            {"begun": len(freed)} if freed else {},
-        )
+        action = "person let in again" if active else "person deactivated"
+        detail = {"begun": len(freed)} if freed else {}
         study_store.append_event(session, actor=actor.signature, action=action, subject=name, detail=detail)
 
 
