@@ -2,9 +2,13 @@
 
 import gc
 import os
+import re
 import sys
 from collections import UserDict
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
+from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,20 +33,18 @@ COMMANDS = (
     ("data", "import:import_ download formats template scores export split backup restore copy"),
     ("compare", "compare"),
     ("judging", "judges agreement anchoring criteria drift self-preference families prompts judge-check"),
-    ("triage", "triage"),
-    ("calibration", "calibration"),
+    ("triage", "triage calibration"),
     ("judging", "jury acuity-rules"),
     ("triage", "triage-settings label-maps"),
     ("data", "composition"),
     ("run", "respond judge triage-run runs"),
     ("planning", "plan assign"),
-    ("assignments", "guideline"),
+    ("team", "guideline"),
     ("analysis", "methods bundle report"),
     ("team", "people migrate"),
-    ("mending", "imports withdraw restore-import broken mark-broken rename"),
-    ("lifecycle", "freeze amend versions delete-study"),
+    ("mending", "imports withdraw restore-import broken mark-broken rename freeze amend versions delete-study"),
     ("analysis", "analysis:app"),
-    ("assignments", "assignments:app"),
+    ("planning", "assignments:app"),
     ("team", "team:team_app studies:studies_app"),
 )
 
@@ -59,10 +61,18 @@ class Lazily(UserDict[str, Any]):
                 self.data[name] = get_group(made)
             else:
                 alone = typer.Typer(add_completion=False)
-                alone.command()(made)
+                alone.command(help=f"{getdoc(made)}\n\n{_printed().get(name, '')}")(made)
                 self.data[name] = get_command(alone)
             self.data[name].name = name
         return self.data[name]
+
+
+@cache
+def _printed() -> dict[str, str]:
+    """By command, how its help ends: what its --json prints."""
+    text = files("evalcore.cli").joinpath("json.md").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^# (.+)\n", text, flags=re.MULTILINE)
+    return {name: told.strip() for name, told in zip(parts[::2], parts[1::2], strict=True)}
 
 
 class Commands(TyperGroup):

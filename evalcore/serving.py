@@ -33,7 +33,7 @@ from evalcore.study.acting import opened
 from evalcore.study.db import PRESS_SECONDS, Engine, reading
 from evalcore.study.schema import Viewer
 from evalcore.team import logs, people
-from evalcore.team.health import Health
+from evalcore.team.logs import Health
 from evalcore.team.provider import Provider, provider
 from evalcore.team.sign_in import SignedInOnly, local_path, session_of, token_of
 from evalcore.team.studies import sign_ins

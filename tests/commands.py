@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from typer.main import get_command
 
-from evalcore.__main__ import main
+from evalcore.__main__ import app, main
 from evalcore.study.db import connect
 
 RUBRIC = [
@@ -73,6 +74,11 @@ class Process(Run):
             timeout=100,
             check=False,
         )
+
+
+def help_of(command):
+    """What `--help` says of a command."""
+    return get_command(app).commands[command].help
 
 
 def dump(path):

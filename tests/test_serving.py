@@ -22,7 +22,7 @@ from evalcore import serving
 from evalcore.errors import OverreadError
 from evalcore.importing.uploads import ToDisk
 from evalcore.team.api import Api
-from evalcore.team.health import Health
+from evalcore.team.logs import Health
 
 INDEX = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from evalcore.cli.console import Db, Json, actor, chosen, grid, hidden, out, print_json, say, study, write_whole
+from evalcore.cli.console import Db, Json, actor, chosen, grid, out, print_json, say, study, tell, whole
 from evalcore.errors import refuse
 from evalcore.stats.wording import counted
 from evalcore.study import acting, contents
@@ -106,7 +106,6 @@ def history(db: Db = None, as_json: Json = False) -> None:
 
 
 def _row(stated: StatedAnalysis) -> dict[str, Any]:
-
     return {name: getattr(stated, name) for name in STATED} | asdict(stated.spec)
 
 
@@ -118,11 +117,7 @@ def _print(stated: StatedAnalysis) -> None:
 def methods(
     checklist: Annotated[bool, Option("--checklist", help=CHECKLIST)] = False, db: Db = None, as_json: Json = False
 ) -> None:
-    """Write the methods of a paper from what was done in the study.
-
-    With --json an object: paragraph; clauses, each with key, section, text and is_blank; and the facts that they were written from. With --checklist and
-    --json: the rows of the bundle's checklist.csv.
-    """
+    """Write the methods of a paper from what was done in the study."""
     from evalcore.export import bundle as bundling, methods as written, tables as export_tables
 
     with study(db) as engine:
@@ -130,15 +125,10 @@ def methods(
         done = written.facts(engine)
     if checklist:
         texts, tables = written.documents(done, bundling.FILES)
-        if as_json:
-            print_json(tables["checklist"].to_dict(orient="records"))
-        else:
-            say(texts["checklist.md"])
-    elif as_json:
-        clauses = [asdict(clause) for clause in written.clauses(done)]
-        print_json({"paragraph": written.paragraph(done), "clauses": clauses, "facts": written.as_dict(done)})
-    else:
-        say(written.paragraph(done))
+        tell(tables["checklist"].to_dict(orient="records"), texts["checklist.md"], as_json=as_json)
+        return
+    paragraph, clauses = written.paragraph(done), [asdict(clause) for clause in written.clauses(done)]
+    tell({"paragraph": paragraph, "clauses": clauses, "facts": written.as_dict(done)}, paragraph, as_json=as_json)
 
 
 def bundle(path: Path, db: Db = None) -> None:
@@ -147,15 +137,11 @@ def bundle(path: Path, db: Db = None) -> None:
     In it: labels, verdicts and scores; corrected scores and differences of the stated analysis, what missing reads could change, and agreement, each
     with its codebook; the analysis, the methods, a checklist, the flow and a manifest of hashes.
     """
-    from evalcore.export import bundle as bundling, tables as export_tables
+    from evalcore.export import acts
 
-    with study(db) as engine:
-        who = actor(engine)
-        export_tables.check(engine, who)
-        content, n_rows = bundling.bundle(engine, blind=hidden(engine, who))
-        write_whole(path, content)
-        export_tables.record(engine, actor=who, what="bundle", file_format="zip", n_rows=n_rows)
-    say(f"{path}: {counted(n_rows, 'label')} with codebook, methods and manifest")
+    with study(db) as engine, whole(path) as file:
+        taken = acts.take(engine, "bundle", "zip", file, actor=actor(engine))
+    say(f"{path}: {counted(taken.n_rows, 'label')} with codebook, methods and manifest")
 
 
 def report(path: Path, db: Db = None) -> None:
@@ -164,12 +150,8 @@ def report(path: Path, db: Db = None) -> None:
     In it: how the study was done, the findings, figures and tables of Models, Judges, agreement and triage with their intervals, and the methods. Nobody is
     named and no conversation is quoted.
     """
-    from evalcore.export import report as reporting, tables as export_tables
+    from evalcore.export import acts
 
-    with study(db) as engine:
-        who = actor(engine)
-        export_tables.check(engine, who)
-        content = reporting.report(engine, blind=hidden(engine, who))
-        write_whole(path, content)
-        export_tables.record(engine, actor=who, what="report", file_format="html", n_rows=0)
-    say(f"{path}: {counted(len(content), 'byte')}; open it in a browser")
+    with study(db) as engine, whole(path) as file:
+        acts.take(engine, "report", "html", file, actor=actor(engine))
+    say(f"{path}: {counted(path.stat().st_size, 'byte')}; open it in a browser")

@@ -7,14 +7,14 @@ import pandas as pd
 from msgspec.structs import asdict
 from typer import Option
 
-from evalcore.cli.console import Db, Json, chosen, one_of, print_json, records, say, show, some_of, study
+from evalcore.cli.console import Claimed, Db, Json, ReadBy, one_of, print_json, say, show, some_of, study
 from evalcore.errors import refuse
 from evalcore.rubric import queries as rubric_queries, scores
 from evalcore.rubric.scores import GROUPINGS
 from evalcore.stats.wording import listed
 from evalcore.study import contents
 from evalcore.study.db import Session, reading
-from evalcore.study.schema import Claim, Physicians
+from evalcore.study.frames import records
 
 if TYPE_CHECKING:
     from evalcore.rubric.results import ComputedAnalysis
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 DATASET = "Which data set; default: as stated, else the one with most responses."
 SUBSET = "Only this part of it, e.g. hard or consensus; default: as stated."
 JUDGES = "Judges, joined by commas, that correct together; default: as stated, else the one with most labels on the data set."
-CLAIM = "What the intervals hold for: benchmark or new_examples; default: as stated, else the widest possible."
-PHYSICIANS = "Whose reading they hold for: these or in_general; default: likewise."
 BY = "Some of overall, theme, axis, category, language, level, cluster, use_case, type, difficulty, specialty, joined by commas."
 WEIGHTED = "Weight the examples to the themes of the full benchmark; default: as stated."
 SETTLED = "Adjudicated labels in place of the readers' votes; default: as stated."
@@ -33,8 +31,8 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     dataset: Annotated[str | None, Option(help=DATASET)] = None,
     subset: Annotated[str | None, Option(help=SUBSET)] = None,
     judges: Annotated[str | None, Option(help=JUDGES)] = None,
-    claim: Annotated[Claim | None, chosen("--claim", Claim, CLAIM)] = None,
-    physicians: Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    claim: Claimed = None,
+    physicians: ReadBy = None,
     by: Annotated[str, Option(help=BY)] = "theme,axis",
     weighted: Annotated[bool | None, Option("--weighted/--unweighted", help=WEIGHTED, show_default=False)] = None,
     settled: Annotated[bool | None, Option("--settled/--unsettled", help=SETTLED, show_default=False)] = None,
@@ -45,38 +43,6 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     """Scores of models by the judge only, by physicians only and corrected, and which model is better.
 
     The numbers are those of the analysis that the study states (`overread analysis`); an option looks at another one, and the output says so.
-
-    With --json an object: dataset, subset (null: all examples), judges, claim, physicians, settled, weighted (what was computed); analysis (whether that is
-    the stated analysis, a sentence), stated (version, stated_at, n_reads_before; null where nothing is), otherwise (what differs from it);
-    means (what the intervals mean, a sentence), why (why they hold for that by default, a sentence), seed, finding (a sentence with its claim), unreached
-    (which responses no drawing could have taken, a sentence, else empty), n_examples, n_responses, and scores: a row a model: model, n_examples,
-    n_responses, n_items, n_left_out (responses without a score, or without every judge's label on every criterion), n_unreached (responses that no drawing
-    could have taken), n_read (items), n_reads, n_readers, n_effective_readers (as many who read alike would know as much), n_cannot_assess, n_units;
-    judge_only, physicians_only and corrected, each with _low, _high (95 %) and _se; corrected_any_low, corrected_any_high (for looks at any time);
-    worth, worth_low, worth_high (reads that the judge saved; null where not known); enough (whether enough is read for a corrected score) and n_needed
-    (further criteria to be read until it is; corrected is null until then); length_loss (what length takes from the score in HealthBench, null elsewhere),
-    judge_only_adjusted and corrected_adjusted (the length-adjusted scores, not clipped), each with _low and _high;
-    claims: the scores for everything that an interval may hold for, the widest first: place (of the claim, from 0), claim, physicians, and the columns of
-    scores;
-    differences: a row a pair of models of which enough is read, after correction, for the same claim as the scores: model_1, model_2, n_examples, difference
-    (of the first minus the second), low and high (95 %), se, df, sim_low and sim_high (all pairs at once), p, p_holm;
-    difference_claims: the same for every claim;
-    ranks: a row a model of which a difference is known: model, n_models, rank_low and rank_high (1 the best; all models' at once);
-    primary: the stated primary comparison: model_1, model_2, margin, difference (of the first less the second), low, high, se, df, p, n_examples, held
-    (against the margin; null without one) and words (sentences); null where none is stated;
-    judge_only: warning (that these are a judge's opinion), differences (a row a pair: model_1, model_2, n_examples, n_left_out, difference, low, high, p by
-    sign flips, p_holm, p_bh, p_max_t, small);
-    corrected_groups: a row a grouping (of --by, without overall), group and model, for the same claim as the scores: grouping, group, and the columns of
-    scores; enough, n_needed and null as there, of the group alone;
-    interactions: a row a grouping and pair of models (about difference), and a grouping and model (about judge_error, model_2 empty): grouping, about,
-    model_1, model_2, n_groups, n_left_out (groups of which too little is read), f, df_1, df_2, p, p_holm (over the rows of the grouping about the same;
-    for new examples and these physicians, whatever the claim) and words (a sentence, of a difference; else null);
-    group_words: by grouping, whether the primary (else the best two models') difference and the judge's error depend on it, in words;
-    sensitivity: the corrected scores if the missing reads had all spoken for the model or all against it, a row a model and scenario, for the same claim:
-    model, scenario, n_taken, n_of, corrected, corrected_low, corrected_high, shift (from as_estimated); sensitivity_words: what they could do at most;
-    groups: a row a grouping, group and model in the judge's opinion alone, not corrected: grouping, group, tag, model, n_examples, n_responses, n_left_out,
-    n_without_positive, n_undefined, raw_mean, raw_low, raw_high, score, low, high, small.
-    Values that are undefined are null.
     """
     wanted = some_of("--by", by, GROUPINGS)
     given: dict[str, Any] = {"evaluation": dataset, "subset": subset, "judges": judges}
@@ -147,23 +113,15 @@ def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFram
     tests = []
     for grouping, table in tables["interactions"].items():
         for row, test in zip(_records(table), table.to_dict(orient="records"), strict=True):
-            words = (
-                corrected_groups.interaction_words(test, grouping.replace("_", " "))
-                if test["about"] == corrected_groups.DIFFERENCE
-                else None
-            )
+            is_difference = test["about"] == corrected_groups.DIFFERENCE
+            words = corrected_groups.interaction_words(test, grouping.replace("_", " ")) if is_difference else None
             tests.append({"grouping": grouping, **row, "words": words})
     of_groups = tables["corrected_groups"].items()
     shown = ("scores", "claims", "differences", "difference_claims", "ranks")
     judged = _records(tables["judge_only"]["differences"])
     return {
         "dataset": spec.evaluation,
-        "subset": spec.subset,
-        "judges": list(spec.judges),
-        "claim": spec.claim,
-        "physicians": spec.physicians,
-        "settled": spec.settled,
-        "weighted": spec.weighted,
+        **{name: getattr(spec, name) for name in ("subset", "judges", "claim", "physicians", "settled", "weighted")},
         "analysis": results.stated_words(stated, done.otherwise),
         "stated": stated and {name: getattr(stated, name) for name in ("version", "stated_at", "n_reads_before")},
         "otherwise": list(done.otherwise),
@@ -195,9 +153,7 @@ def _group_words(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataF
 
     primary, tests = done.results.spec.primary, tables["interactions"]
     of = tables["corrected_groups"].items()
-    return {
-        grouping: group_words(scores, tests[grouping], grouping.replace("_", " "), primary) for grouping, scores in of
-    }
+    return {name: group_words(scores, tests[name], name.replace("_", " "), primary) for name, scores in of}
 
 
 def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> None:

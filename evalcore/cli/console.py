@@ -23,15 +23,11 @@ from typer import Option
 
 from evalcore.errors import DatabaseFault, OverreadError, refuse
 from evalcore.stats.wording import NO_VALUE
-from evalcore.study.schema import Administrator, Format, Viewer
+from evalcore.study.schema import Administrator, Claim, Physicians, Viewer
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from evalcore.judges.record import Reads
     from evalcore.rubric.data import RubricData
     from evalcore.study.db import Engine
-    from evalcore.triage.data import TriageData
 
 ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
 """The person whom `--as` names, while the command runs."""
@@ -46,10 +42,10 @@ JUDGES = (
     "Whose levels count: FORMAT=JUDGE, or JUDGE for every format that it has read; again for the other format. Where two judges or more read a "
     "format, also its 'majority of the judges'. Default: the parser for qa, else who has read most."
 )
-READS = "drawn (each weighted by 1 / probability) or all (each counts once); default: drawn, where any was."
+CLAIM = "What intervals are to hold for: benchmark or new_examples; default: the stated analysis, else the widest that the reads can carry."
+PHYSICIANS = "Whose reading they are to hold for: these or in_general; default: likewise."
 Db = Annotated[str | None, Option("--db", help=DB, show_default=False)]
 Judges = Annotated[list[str] | None, Option("--judge", help=JUDGES, show_default=False)]
-ReadsIn = Annotated[str | None, Option("--reads", help=READS)]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
@@ -57,6 +53,10 @@ def chosen(option: str, known: type[StrEnum] | Collection[str], words: str) -> A
     """An option that takes one word of those that are known; `words` say what for. Another word is an `OverreadError`."""
     kind = known if isinstance(known, type) else str
     return Option(option, help=words, metavar="<str>", parser=lambda word: kind(one_of(option, word, list(known))))
+
+
+Claimed = Annotated[Claim | None, chosen("--claim", Claim, CLAIM)]
+ReadBy = Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)]
 
 
 @contextmanager
@@ -119,34 +119,6 @@ def one_of(option: str, word: str, known: Collection[str]) -> str:
     return word
 
 
-def reads_in(said: str | None) -> "Reads | None":
-    """Which blind first reads enter; an unknown word is an `OverreadError`."""
-    from evalcore.judges.record import Reads
-
-    if said not in (None, *Reads):
-        refuse(f"--reads: expected {' or '.join(Reads)}, got {said}")
-    return None if said is None else Reads(said)
-
-
-def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageData, dict[str, str]]":
-    """The cases, with what most judges say where that was asked for, and whose levels count, by format: the usual judges, but for those said."""
-    from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
-
-    voted = {word: bool(members(triage_data.voters(word))) for word in Format}
-    readers = {word.value: triage_data.judges(word) + [JURY] * voted[word] for word in Format}
-    chosen = usual_judges(triage_data)
-    for words in said:
-        asked, _, name = words.partition("=")
-        pairs = [(asked, name)] if asked in readers else [(word, words) for word in readers if words in readers[word]]
-        if not pairs or any(reader not in readers[word] for word, reader in pairs):
-            every = [f"{word}={reader}" for word, names in readers.items() for reader in names]
-            refuse(
-                f"--judge: expected some of {', '.join(every) or 'none, nobody has read a level yet'}, got {words!r}"
-            )
-        chosen |= dict(pairs)
-    return with_jury(triage_data) if JURY in chosen.values() else triage_data, chosen
-
-
 def actor(engine: "Engine") -> Viewer:
     """Who acts: the person of the study that `--as` or OVERREAD_ACTING_AS names, else the administrator, with the name of the machine's user."""
     from evalcore.settings import settings
@@ -165,15 +137,6 @@ def actor(engine: "Engine") -> Viewer:
     raise OverreadError(msg)
 
 
-def hidden(engine: "Engine", who: Viewer) -> frozenset[int]:
-    """Conversations that wait for a blind read or a settlement of whoever acts: nothing on them is handed over."""
-    from evalcore.reading.adjudication import hidden_examples
-    from evalcore.study.db import reading
-
-    with reading(engine) as session:
-        return hidden_examples(session, who)
-
-
 def print_json(value: object) -> None:
     """A value as JSON on standard output."""
     import orjson
@@ -182,16 +145,18 @@ def print_json(value: object) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
-    """The rows of a table as JSON has them: what has no value is None."""
-    plain = table.astype(object).where(table.notna(), None)
-    return [{str(name): value for name, value in row.items()} for row in plain.to_dict(orient="records")]
-
-
 def say(*sentences: str) -> None:
     """Print sentences as they are, a line each; empty ones are left out."""
     for sentence in filter(None, sentences):
         out.print(sentence, markup=False)
+
+
+def tell(value: object, *sentences: str, as_json: bool) -> None:
+    """Print a value as JSON where that is asked for, else sentences."""
+    if as_json:
+        print_json(value)
+    else:
+        say(*sentences)
 
 
 def grid(columns: Iterable[str], lines: Iterable[Iterable[str]]) -> Table:
@@ -233,8 +198,7 @@ def content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror or error}"
-        raise OverreadError(msg) from error
+        refuse(f"{path}: cannot be read: {error.strerror or error}")
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -252,8 +216,7 @@ def whole(path: Path) -> Iterator[BinaryIO]:
             yield file
         unfinished.replace(path)
     except OSError as error:
-        msg = f"{path}: cannot be written: {error.strerror or error}"
-        raise OverreadError(msg) from error
+        refuse(f"{path}: cannot be written: {error.strerror or error}")
     finally:
         with suppress(OSError):  # the folder is none
             unfinished.unlink(missing_ok=True)

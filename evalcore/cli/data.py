@@ -53,15 +53,7 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """Import files, each whole or not at all.
-
-    --json: a list, one object a file: file, format, dataset, dry_run, source_hash (of the content), reads_of, already_imported, rows, then how many of what
-    came (examples_new, responses_new, verdicts_new, cases_new, votes_new, texts_new, levels_new, without_level, matrices_new and the like; *_known: were
-    here already), without_partner with without_partner_named, different with different_named (cases whose file says something else than their votes or the
-    label map), flow (what became of a file's cases: source, original_label, meaning, outcome, why, gold, n), confident_judges, meanings_set,
-    meanings_missing, levels_read (sentences), samples_left_out of logs, unread (fields of the file that its format does not read: the number of rows that
-    hold something there) and notes (sentences).
-    """
+    """Import files, each whole or not at all."""
     from evalcore.importing.staging import give_up as leave
 
     if give_up == bool(paths):
@@ -111,9 +103,7 @@ def _import_one(engine: "Engine", path: Path, told: dict[str, Any], *, quiet: bo
     size = None if path.suffix == ".gz" or not path.exists() else path.stat().st_size
     try:
         with console.progress(path.name) as bar:
-            report = import_file(
-                engine, path, actor=console.actor(engine), progress=lambda done: bar(done, size), **told
-            )
+            report = import_file(engine, path, actor=console.actor(engine), progress=lambda n: bar(n, size), **told)
     except ImportFailed as failed:
         if any("ill in " in fault for fault in failed.faults):
             console.err.print(FIELDS, markup=False)
@@ -190,20 +180,10 @@ def composition(
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """What the study is made of and what physicians have read of it, beside the published counts of the full HealthBench.
-
-    With --json an object. sizes: a list with what (conversations, criteria, ...), n, n_read, published. spreads: a list with what, n, mean, low, quartile_1,
-    median, quartile_3, high, published_mean. groups: a list with grouping, unit (conversations, criteria or responses), group, n, n_whole (of all known
-    groups), share with low and high, n_read (with a physician's verdict), n_unread, published, published_whole and published_share (of the full benchmark);
-    n_reads (responses, or items, that physicians read), n_reads_whole (of all known groups), read_share (of all such reads) with read_low and read_high, and
-    population_share (of all that could be read). Intervals are clustered by example and hold together for the groups of a grouping (95 %, Bonferroni).
-    sentences: what these intervals show.
-    weights: by_theme (the weight of a conversation of each theme that gives the themes their published shares), n_known, n_unknown (without a theme of the
-    benchmark: weight 0), absent, share_present, n_effective; null where no conversation has such a theme. Shares are in 0..1; a value that there is none of
-    is null.
-    """
+    """What the study is made of and what physicians have read of it, beside the published counts of the full HealthBench."""
     from evalcore.rubric import benchmark, composition as metric, composition_queries as queries
     from evalcore.study.db import reading
+    from evalcore.study.frames import records
 
     wanted = console.some_of("--by", by, metric.GROUPINGS)
     with console.study(db) as engine, reading(engine) as session:
@@ -217,10 +197,10 @@ def composition(
         groups = [
             {"grouping": grouping, "unit": grouping.unit, **row}
             for grouping, table in tables.items()
-            for row in console.records(table.drop(columns=["label", "n_hidden"]))
+            for row in records(table.drop(columns=["label", "n_hidden"]))
         ]
         weights = weighting and {name: value for name, value in vars(weighting).items() if name != "weights"}
-        tables_of_all = {"sizes": console.records(sizes), "spreads": console.records(spreads)}
+        tables_of_all = {"sizes": records(sizes), "spreads": records(spreads)}
         console.print_json(tables_of_all | {"groups": groups, "sentences": sentences, "weights": weights})
         return
     console.show(metric.number_columns(sizes, metric.SIZES))
@@ -252,7 +232,7 @@ def scores(
         verdicts, lengths = frames.verdicts(session, kind=RaterKind.JUDGE), frames.lengths(session)
     table = mean_scores(with_length_adjusted(scores_of_verdicts(verdicts, wanted), lengths))
     if as_json:
-        console.print_json(console.records(table))
+        console.print_json(frames.records(table))
         return
     if table.empty:
         console.say("No scores yet: import responses with a judge's verdicts first.")
@@ -275,52 +255,19 @@ def export(
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own keeps a tenth more than it needs
-    from evalcore.export import tables as exporting
-    from evalcore.study import freezing
-    from evalcore.study.audit import trail
-    from evalcore.study.db import reading
+    from evalcore.export import acts, tables as exporting
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
-    material = {"examples": exporting.example_rows, "responses": exporting.response_rows}
-    if file_format not in (*exporting.WRITERS, "meta-eval", "inspect", *material):
-        refuse(
-            f"--format: expected {', '.join(exporting.WRITERS)}, meta-eval, inspect, examples or responses, got {file_format!r}"
-        )
-    is_table, scored, named, n_left_out = file_format in exporting.WRITERS, None, None, 0
+    if file_format not in (known := [*exporting.WRITERS, *acts.FORMATS]):
+        refuse(f"--format: expected {', '.join(known[:-1])} or {known[-1]}, got {file_format!r}")
+    part = exporting.Part(judge=judge, dataset=dataset, model=model, read_only=read_only)
     with console.study(db) as engine:
-        who = console.actor(engine)
-        exporting.check(engine, who)
-        blind = console.hidden(engine, who)
-        part = exporting.Part(judge=judge, dataset=dataset, model=model, read_only=read_only, blind=blind)
-        with reading(engine) as session:
-            trail_hash, versions = trail.trail_head(session)[1], freezing.sentences(freezing.versions(session))
-        content = b""
-        if is_table:
-            with console.whole(path) as file:
-                n_rows = exporting.write(engine, what, file_format, file, part).n_rows
-        elif file_format == "inspect":
-            from evalcore.export import judging_material
-
-            scored = judging_material.inspect_scores(engine, part)
-            content, n_rows, named = scored.content, scored.n_rows, scored.named
-        elif file_format in material:
-            lines = material[file_format](engine, part)
-            content, n_rows, n_left_out = lines.content, lines.content.count(b"\n"), lines.n_left_out
-        else:
-            content = exporting.meta_eval_rows(engine, part)
-            n_rows = content.count(b"\n")
-        if not is_table:
-            console.write_whole(path, content)
-        else:
-            codebook = exporting.codebook_text(what, trail_hash, [*versions, *exporting.mended(engine)])
-            console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
-        told: dict[str, Any] = {"n_rows": n_rows, "part": part, "named": named}
-        exporting.record(engine, actor=who, what=what, file_format=file_format, **told)
-    console.say(f"{path}: {counted(n_rows, 'row')}")
-    if n_left_out:
-        console.say(f"Left out, since they have no rubric with points from -10 to 10: {counted(n_left_out, 'example')}")
-    if scored is not None and scored.n_left_out:
-        console.say(judging_material.left_out_sentence(scored))
+        codebook = exporting.codebook(engine, what) if file_format in exporting.WRITERS else ""
+        with console.whole(path) as file:
+            taken = acts.take(engine, what, file_format, file, actor=console.actor(engine), part=part)
+    if codebook:
+        console.write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
+    console.say(f"{path}: {counted(taken.n_rows, 'row')}", taken.left_out)
 
 
 def split(
@@ -338,19 +285,15 @@ def split(
     adjudicator, label and text) and canary. A conversation that waits for a blind read is in none of them. The audit trail keeps the hash of each file, by
     which `overread judge --made-with` and `overread judge-check` know it again.
     """
-    from evalcore.export import judging_material, tables as exporting
+    from evalcore.export import acts, judging_material, tables as exporting
     from evalcore.judges.splits import Split, parse_shares
 
-    how = Split(seed, parse_shares(shares))
+    how, part = Split(seed, parse_shares(shares)), exporting.Part(dataset=dataset, model=model)
     with console.study(db) as engine:
-        who = console.actor(engine)
-        judging_material.check_split(engine, who)
-        part = exporting.Part(dataset=dataset, model=model, blind=console.hidden(engine, who))
-        sets = judging_material.split_sets(engine, how, part)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in sets.files.items():
-            console.write_whole(folder / name, content)
-        judging_material.record_split(engine, sets, how, part, actor=who)
+        sets = acts.take_split(engine, how, part, actor=console.actor(engine))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in sets.files.items():
+        console.write_whole(folder / name, content)
     console.say(*judging_material.left_out_words(sets))
 
 

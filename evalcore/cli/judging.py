@@ -11,7 +11,7 @@ from typer import Argument, Exit, Option
 
 from evalcore.cli import console
 from evalcore.errors import OverreadError, refuse
-from evalcore.judges.record import OVERALL, reads_words
+from evalcore.judges.record import OVERALL, Reads, reads_words
 from evalcore.rubric import queries
 from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.rubric.data import first_reads
@@ -20,6 +20,7 @@ from evalcore.stats.wording import counted, listed
 from evalcore.study import acting, contents, families as family_tables
 from evalcore.study.csv_cells import text_of
 from evalcore.study.db import reading
+from evalcore.study.frames import records
 from evalcore.triage.acts import read_levels
 from evalcore.triage.levels import recommended_level
 from evalcore.triage.levels.answer import stated_level
@@ -38,6 +39,8 @@ FROM = "The earlier judge or version; NAME#2: the judge when it was asked again.
 PROMPT = "A judge and its prompt version, as this command lists them."
 DRIFTED = "Some of overall, category, axis, sign, theme, joined by commas."
 FAMILIES = "CSV with the columns pattern and family; leave it out to list."
+READS = "drawn (each weighted by 1 / probability) or all (each counts once); default: drawn, where any was."
+ReadsIn = Annotated[Reads | None, console.chosen("--reads", Reads, READS)]
 BAD_INPUT = 2  # exit status of judge-check where the check could not be made; 1: it was made, and the judge failed
 
 
@@ -46,7 +49,7 @@ def judges(
     by: Annotated[str, Option(help=GROUPS)] = "overall,sign,axis,theme,language",
     min_pairs: Annotated[int, Option(min=0, help="Physicians with more pairs than this enter the percentile.")] = 50,
     jury: Annotated[bool, Option("--jury/--no-jury", help="Add the judges' majority and mean.")] = True,
-    reads: console.ReadsIn = None,
+    reads: ReadsIn = None,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
@@ -54,30 +57,18 @@ def judges(
 
     Each blind first read is a pair with the judge's label. Drawn reads enter, weighted by one over the probability with which their item was drawn; --reads
     all shows every one, unweighted. Intervals are 95 %, clustered by example.
-
-    With --json an object with the lists balanced_f1, percentiles and error_rates, the object jury, reads (drawn or all), n_reads (how many enter) and
-    selection, a sentence on how they came to be made. Counts are not weighted, shares are. What has no value is null.
-    balanced_f1, a row a rater and group: rater_kind (judge, physicians: all together, physician), rater, grouping (overall or category), group, n_pairs,
-    n_items, n_examples, n_both, n_rater_only, n_other_only, n_neither (pairs met by whom), share_met, share_met_by_others, precision_met, recall_met,
-    f1_met, precision_not_met, recall_not_met, f1_not_met, balanced_f1 with low, high (jackknife), all in 0..1, and undefined: why there is no balanced F1.
-    percentiles, a row a judge and group: judge, grouping (overall or theme), group, n_pairs, balanced_f1 (of a theme: the mean of its categories, weighted
-    by pairs), n_physicians, n_physicians_left_out, lowest, q25, median, q75, highest (of physicians), percentile in 0..100 with its interval percentile_low,
-    percentile_high (over physicians; null with fewer than 10 of them).
-    error_rates, a row a judge and group: judge, grouping, group, n_pairs, n_examples, weighted (pairs count differently), n_met, n_met_right, sensitivity,
-    sensitivity_low, sensitivity_high, n_not_met, n_not_met_right, specificity, specificity_low, specificity_high.
-    jury (null with one judge): n_judges, n_items, n_decided, n_unanimous, n_tied, n_open.
     """
     from evalcore.judges import quality as metric, record as judge_reads
     from evalcore.stats import majority as juries
 
-    wanted, which = console.some_of("--by", by, metric.ERROR_GROUPINGS), console.reads_in(reads)
+    wanted = console.some_of("--by", by, metric.ERROR_GROUPINGS)
     rubric_data = console.rubric_data_of(db)
     chosen = list(dict.fromkeys(judge or rubric_data.judges))
     for name in chosen:
         console.one_of("--judge", name, rubric_data.judges)
     rubric_data = rubric_data.by(chosen)
     firsts = judge_reads.assessed(rubric_data.reads)
-    shown = which or judge_reads.usual_reads(firsts)
+    shown = reads or judge_reads.usual_reads(firsts)
     quality = metric.balanced_f1(rubric_data, jury=jury, reads=shown)
     values = metric.standings(quality, metric.theme_of_categories(rubric_data.items))
     ranks = metric.percentiles(values, min_pairs=min_pairs)
@@ -88,7 +79,7 @@ def judges(
     if as_json:
         tables = {"balanced_f1": quality, "percentiles": ranks, "error_rates": errors}
         console.print_json(
-            {name: console.records(table) for name, table in tables.items()}
+            {name: records(table) for name, table in tables.items()}
             | {"jury": decided and msgspec.to_builtins(decided), "reads": shown.value}
             | {"n_reads": len(judge_reads.weighted_reads(firsts, shown)), "selection": selection}
         )
@@ -130,12 +121,6 @@ def agreement(
     time; and for physicians in general, of whom these are a sample, leaving out one example and one reader at a time, from three effective readers on.
     Coefficients: agreement (share), ac1 (Gwet), alpha_nominal (Krippendorff); with --all also kappa (Cohen; of all raters together Conger) and fleiss_kappa;
     by name kappa_linear, kappa_quadratic, alpha_ordinal, alpha_interval, ac2_linear, ac2_quadratic, which with met and not met equal the plain ones.
-
-    With --json an object of two lists. `pooled`: one row a group and coefficient: grouping (overall, theme, axis, category or cluster), group, coefficient,
-    value (at most 1); low, high, se (95 %, these raters) and reason (why one of them is null, else empty); general_low, general_high, general_se,
-    general_reason (raters in general); bound_low and bound_high (of percent agreement: the lowest and highest value whatever each cannot assess had been;
-    else null); n_items (with two labels or more), and on these n_labels, n_examples, n_raters, n_effective_raters; n_cannot_assess (labels). `by_pair`: the
-    same for each two raters, but for raters in general: rater_1 and rater_2 in the place of grouping and group.
     """
     from evalcore.judges import agreement as metric
     from evalcore.stats.agreement_sums import Coefficient
@@ -152,7 +137,7 @@ def agreement(
     pooled = metric.agreement(labels, by=groupings, coefficients=wanted)
     by_pair = metric.pair_agreement(labels, coefficients=wanted)
     if as_json:
-        console.print_json({"pooled": console.records(pooled), "by_pair": console.records(by_pair)})
+        console.print_json({"pooled": records(pooled), "by_pair": records(by_pair)})
         return
     if by_pair.empty:
         nothing = "No criterion has been read blind by two physicians yet"
@@ -181,18 +166,7 @@ def anchoring(
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """How many first reads physicians changed after they had seen the judge's label, toward it and away from it.
-
-    With --json an object. movements: three rows a judge and group: judge; grouping (overall, axis, sign, kind or rater); group; movement:
-    changed (of all first reads that were followed by a reveal), toward (of those that differed from the judge: those that took
-    its label), away (of those that agreed with it: those that left its label); denominator (revealed, differed, agreed); n and
-    n_moved; share in 0..1 with its 95 % interval low, high (null where n is 0); physicians (whom it is for: in_general, clustered by
-    example and reader, from 3 effective readers on; else these, clustered by example); n_examples, n_readers, n_effective_readers; and
-    the first reads left out: n_without_label, n_not_revealed, n_undecided, n_control. effects: where a
-    study sends a share of criteria to a second look without the label, what seeing the label changes, a row a judge: judge; n_shown and n_changed_shown
-    (first reads that differed from it and whose readers saw its label; those of them that were changed), n_control and n_changed_control (the same on a
-    second look without it); share_shown, share_control; difference with its 95 % interval low, high (null where reason says why), for physicians.
-    """
+    """How many first reads physicians changed after they had seen the judge's label, toward it and away from it."""
     from evalcore.judges import anchoring as metric
 
     wanted = console.some_of("--by", by, metric.GROUPINGS)
@@ -205,7 +179,7 @@ def anchoring(
     effects = {name: effect for name, effect in beside.items() if effect is not None}
     if as_json:
         shown = pd.DataFrame({"judge": name, **msgspec.structs.asdict(effect)} for name, effect in effects.items())
-        console.print_json({"movements": console.records(table), "effects": console.records(shown)})
+        console.print_json({"movements": records(table), "effects": records(shown)})
         return
     if table.empty:
         console.say("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
@@ -248,10 +222,8 @@ def jury(
 ) -> None:
     """Give each criterion and each level of care the verdict that most judges give it, with the share of three or more votes as confidence.
 
-    The jury is a judge like any other. Run it again when its members have labelled more: only what is new or has changed is written. An even
-    split on a criterion gives no verdict; of levels the most frequent counts, of equals the more severe; who could not assess does not vote.
-    With --json: name, version, members (as they vote), least; n_decided, n_split, n_too_few (items that any member labelled); n_new, n_changed,
-    n_taken_back (verdicts that its members no longer give), n_unchanged; labels (how many items have each).
+    The jury is a judge like any other. Run it again when its members have labelled more: only what is new or has changed is written. An even split on a
+    criterion gives no verdict; of levels the most frequent counts, of equals the more severe; who could not assess does not vote.
     """
     from evalcore.judges.juries import convene
 
@@ -267,10 +239,7 @@ def jury(
             dry_run=dry_run,
             progress=lambda last: status.update(f"Counting votes: responses up to number {last:,}"),
         )
-    if as_json:
-        console.print_json(report.as_dict())
-    else:
-        console.say(*report.sentences(), "Nothing was changed." if dry_run else "")
+    console.tell(report.as_dict(), *report.sentences(), "Nothing was changed." if dry_run else "", as_json=as_json)
 
 
 def acuity_rules(
@@ -279,12 +248,7 @@ def acuity_rules(
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """Give responses to cases their level of care: by the answer they state (qa), or by the rules (conversation).
-
-    With --json: n_read (responses with a new verdict), n_unchanged, labels (by judge, how many of each label), other_language (by
-    ISO 639-1 code, how many are in a language that the rules do not read). With --text as well: recommended (level or null, why,
-    language or null, quotes: a list with begin, end, words) by the rules, and stated (level or null, why, words) by the parser.
-    """
+    """Give responses to cases their level of care: by the answer they state (qa), or by the rules (conversation)."""
     if text is not None:
         text = sys.stdin.read() if text == "-" else text
         recommended, stated = recommended_level(text), stated_level(text)
@@ -304,44 +268,33 @@ def acuity_rules(
             again=again,
             progress=lambda done, most: status.update(f"Reading: {done:,} of at most {most:,} responses"),
         )
-    if as_json:
-        console.print_json(report.as_dict())
-    else:
-        console.say(*report.sentences())
+    console.tell(report.as_dict(), *report.sentences(), as_json=as_json)
 
 
 def criteria(
     judge: Annotated[str | None, Option(help="Whose labels; default: the judge with the most.")] = None,
     by: Annotated[str, Option(help="category, axis, theme or criterion")] = "category",
-    reads: console.ReadsIn = None,
+    reads: ReadsIn = None,
     everything: Annotated[bool, Option("--all", help="Also groups that no physician has read.")] = False,
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """Whether judge and physicians mean the same by each group of criteria, with alarms.
-
-    With --json a list with one row a group, those with alarms first: judge; grouping; group (name, or criterion_id); n_items, n_judged, n_met_judged;
-    n (items that judge and physicians labelled), n_clusters (their examples; of one criterion: responses), n_met_judge, n_reads,
-    n_cannot_assess, n_pairs, n_disagreeing; judge, physicians, right, if_met, if_not_met, disagreement, cannot_assess as shares in 0..1, each with
-    NAME_low and NAME_high (95 %, clustered by example; of one criterion by response), shift (judge less physicians) and association
-    (if_met less if_not_met) in -1..1 likewise (the judge's own share is judge_met); weighted (true: shares are, counts are not);
-    inverted, lenient, strict, disputed, unassessable (true or false), n_alarms, reasons.
-    """
+    """Whether judge and physicians mean the same by each group of criteria, with alarms."""
     from evalcore.judges import criterion_health as metric
 
     console.one_of("--by", by, metric.GROUPINGS)
-    which, rubric_data = console.reads_in(reads), console.rubric_data_of(db)
+    rubric_data = console.rubric_data_of(db)
     usual = next(iter(rubric_data.judges), "")
     chosen = console.one_of("--judge", usual if judge is None else judge, rubric_data.judges)
-    table = metric.criterion_health(rubric_data, chosen, by=by, reads=which)
+    table = metric.criterion_health(rubric_data, chosen, by=by, reads=reads)
     kept = table if everything else table.loc[table["n_reads"].gt(0)]
     kept = kept.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable")
     if as_json:
         renamed = {f"judge{end}": f"judge_met{end}" for end in ("", "_low", "_high")}
-        console.print_json(console.records(kept.rename(columns=renamed).assign(judge=chosen)))
+        console.print_json(records(kept.rename(columns=renamed).assign(judge=chosen)))
         return
     console.say(f"{chosen}: {metric.finding(table)}")
-    console.say(reads_words(first_reads(rubric_data.reads), which))
+    console.say(reads_words(first_reads(rubric_data.reads), reads))
     if len(kept):
         names = [str(group) for group in kept["group"]]
         console.show(metric.columns(kept, names))
@@ -355,15 +308,7 @@ def drift(
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """What changes where one judge or version takes the place of another: labels that flip, and scores.
-
-    With --json an object: before, after; flips, a list with one row a grouping and group: n (items that both labelled), n_examples,
-    n_before_only, n_after_only, n_met_before, n_met_after, n_flips (of n), n_to_not_met (of n_met_before), n_to_met (of the rest),
-    and flips, to_not_met, to_met as shares with NAME_low and NAME_high (95 %, clustered by example), z (positive: the later judge says
-    met more often), test (clustered: McNemar's with examples as clusters; exact: from the examples' signs, with fewer than 20 that lean either
-    way), p, p_holm (adjusted for the groups of the grouping), reason (why p is null); scores, a list with one row a model and
-    evaluation: n_responses, n_left_out, n_examples, score_before, score_after (means, not clipped), difference with low and high.
-    """
+    """What changes where one judge or version takes the place of another: labels that flip, and scores."""
     from evalcore.judges import drift as metric
 
     wanted = console.some_of("--by", by, metric.GROUPINGS)
@@ -373,7 +318,7 @@ def drift(
     flips = metric.flips(rubric_data, before, after, by=wanted)
     scores = metric.score_drift(rubric_data, before, after)
     if as_json:
-        tables = {"flips": console.records(flips), "scores": console.records(scores)}
+        tables = {"flips": records(flips), "scores": records(scores)}
         console.print_json({"before": before, "after": after} | tables)
         return
     console.say(f"From {before} to {after}")
@@ -382,14 +327,7 @@ def drift(
 
 
 def self_preference(db: console.Db = None, as_json: console.Json = False) -> None:
-    """Whether each judge labels its own family's responses in their favour more often than others', where physicians gave the same label.
-
-    With --json a list with one row a judge: judge, family, n_own, n_other (blind first reads), n_own_examples, n_other_examples, n_shared_examples;
-    met_difference and not_met_difference (where physicians say met, and where they say not met) and difference (both combined by Mantel and
-    Haenszel's weights), in -1..1 and positive where it favours its own, each with its 95 % interval, clustered by example: met_difference_low,
-    met_difference_high, not_met_difference_low, not_met_difference_high, low, high; reason (why the difference is null), n_without_family,
-    models_without_family, n_without_label, n_without_points, n_not_drawn (reads left out).
-    """
+    """Whether each judge labels its own family's responses in their favour more often than others', where physicians gave the same label."""
     from evalcore.judges import self_preference as metric
 
     with console.study(db) as engine, reading(engine) as session:
@@ -397,7 +335,7 @@ def self_preference(db: console.Db = None, as_json: console.Json = False) -> Non
     names = [*rubric_data.items["model"].cat.categories, *rubric_data.judges]
     table = metric.self_preference(rubric_data, family_tables.families_of(names, patterns))
     if as_json:
-        console.print_json(console.records(table))
+        console.print_json(records(table))
     elif table.empty:
         console.say("No judge has labelled anything yet.")
     else:
@@ -413,8 +351,7 @@ def families(
 ) -> None:
     """List which family each model and judge belongs to, by which patterns; or write the study's own table of them.
 
-    A pattern is a glob on the whole name, upper and lower case alike; the first that fits counts. With --json an object: is_own (the study
-    has a table of its own), patterns (list of pattern, family), names (list of name, kind: model or judge, family or null).
+    A pattern is a glob on the whole name, upper and lower case alike; the first that fits counts.
     """
     given = None if path is None else family_tables.parse(text_of(console.content(path), path.name), path.name)
     if reset and given:
@@ -446,10 +383,7 @@ def prompts(
     """List the prompts that judges were asked with; with --from and --to, which of two agrees with physicians more often.
 
     Compared are blind first reads of items that both have labelled, of conversations that neither was made with (`overread judge --made-with`); the
-    difference is paired, with a 95 % interval clustered by conversation. --json without --from and --to: a list of prompt, judge, version, made_with (sets, in
-    words). With them an object: before, after, n_items, n_examples, n_reads, agreement_before and agreement_after (0..1), difference with low and high
-    (after less before), n_seen (items left out: of sets that one was made with), n_one_alone, not_stated (prompts of which nobody has said what they were
-    made with), sentences.
+    difference is paired, with a 95 % interval clustered by conversation.
     """
     from evalcore.judges import prompts_compared as metric
     from evalcore.runs.queries import stated
@@ -500,11 +434,7 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
     """Check a judge against gold labels; for the continuous integration of prompts.
 
     A judge is not checked on conversations of a set that its prompt was made with (`overread judge --made-with`); where that was not said, that is told.
-    Exit status: 0 the judge reaches every bound, 1 it does not, 2 the check could not be made. Without a bound a balanced F1 of 0.6 is
-    wanted. With --json an object: judge, gold (the file), passed, failures (a sentence each), sources, by_bound, bounds (measure to least
-    value), measures (list of measure, value, low, high, n, n_examples, reason; measure: f1, accuracy, sensitivity, specificity), n_rows, n_used,
-    n_other_source, n_cannot_assess, n_missing, n_not_in_study, n_not_labelled, max_missing, not_stated (prompt versions
-    of which nobody has said what they were made with).
+    Exit status: 0 the judge reaches every bound, 1 it does not, 2 the check could not be made. Without a bound a balanced F1 of 0.6 is wanted.
     """
     try:
         from evalcore.judges import gold_check as metric
@@ -528,7 +458,7 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         numbers = {name: value for name, value in vars(report).items() if name.startswith("n_")}
         printed = {"judge": judge, "gold": str(gold), "passed": not report.failures, "failures": report.failures}
         printed |= {"sources": sources, "by_bound": by_bound, "bounds": bounds}
-        printed |= {"measures": console.records(report.measures), **numbers}
+        printed |= {"measures": records(report.measures), **numbers}
         n_missing = report.n_not_in_study + report.n_not_labelled
         printed |= {"n_missing": n_missing, "max_missing": max_missing, "not_stated": report.not_stated}
         console.print_json(printed)

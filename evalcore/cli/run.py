@@ -109,13 +109,6 @@ def respond(
 
     Each answer is saved as it comes, and only what is missing is asked: the same command goes on with a run that was stopped. Ctrl-C finishes what is in
     flight, Ctrl-C again stops at once; the exit status is then 130. It is 1 where too many failures in a row or the cost stopped the run.
-
-    --json: run, state (open, stopped, done), reason (why it stopped, or null), outcomes (questions that this command ended: answered, unreadable, refused,
-    rejected, unreachable), n_calls, prompt_tokens, completion_tokens, cost (US dollars of the run so far, null: unknown), n_left, n_held (of these by other
-    processes), n_there (not kept: there by then), n_lost (not saved), levels (what the parser and the rules read, or null), interrupted, whole (of the run:
-    n_questions, n_answered, n_failed, n_open, n_cut_off: answers cut off at max_tokens; null: the database does not answer).
-    With --dry-run: n_all, n_there, n_failed (earlier), n_missing (to ask), prompt_tokens, completion_tokens, cost and seconds (null: unknown), seconds_each
-    (of a question), n_before (questions that the expectation is drawn from).
     """
     _ask(RunKind.RESPOND, model, options, dataset, cluster, n_samples=samples)
 
@@ -312,15 +305,7 @@ def runs(  # noqa: PLR0913, PLR0917 - what can be done with a run
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """List what runs and ran; or do something with one run.
-
-    --json: a list, newest first, one object a run: run_id, kind (respond, triage, judge), name, dataset, prompt_version, state (open, stopped, done),
-    reason (why it was stopped, or null), n_questions, n_answered, n_failed, n_open, cost (US dollars, null: unknown), max_cost, n_workers
-    (processes that work on it now), started_by, created_at, ended_at. With --failures a list, one object a question: question_id, example_id,
-    prompt_id, response_id, model (whose response was judged), criterion_id, position, criterion, format, sample_index, repeat, outcome, status
-    (HTTP), error, reply (raw, or null), attempts (of the last call), n_calls, n_tries, at. With --retry, --resume and --work as `overread respond` has it,
-    --retry with n_retried. With --stop: run, n_workers (that finish what is in flight).
-    """
+    """List what runs and ran; or do something with one run."""
     from evalcore.cli import run_at_console as at_console
 
     acts = {"--failures": failures, "--retry": retry, "--resume": resume, "--stop": stop, "--work": work}

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.progress import BarColumn, Progress as Bars, TextColumn
 
-from evalcore.cli.console import actor, err, grid, out, print_json, records, say, show, some_of
+from evalcore.cli.console import actor, err, grid, out, print_json, say, show, some_of
 from evalcore.cli.run import FAILURES
 from evalcore.runs import acts, queries
 from evalcore.runs.asking import Stop, on_interrupt
@@ -23,6 +23,7 @@ from evalcore.runs.summary import about_words, cost_words, cut_off_words, dollar
 from evalcore.runs.worker import Worked, work
 from evalcore.stats.wording import counted
 from evalcore.study.db import Engine, reading
+from evalcore.study.frames import records
 from evalcore.study.schema import Outcome, RunKind, RunState
 
 LINE_SECONDS = 5.0  # where nobody watches a bar, how far the run is comes as a line so often

@@ -1,16 +1,20 @@
-"""Commands about people who sign in, the studies of a server, and its database."""
+"""Commands about people and what they are told, who signs in, the studies of a server, and its database."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
 
-from evalcore.cli.console import Db, Json, actor, out, print_json, show, study
+from evalcore.cli.console import Db, Json, actor, content, out, print_json, say, show, study
 from evalcore.errors import refuse
 from evalcore.settings import settings
 from evalcore.stats.wording import counted
+from evalcore.study import acting, contents
+from evalcore.study.csv_cells import text_of
+from evalcore.study.db import connect, connected, migrate as bring_up_to_date, reading
+from evalcore.team import people as acts, studies as served
+from evalcore.team.provider import provider, roles_of
 
 team_app = typer.Typer(help="Who signs in, and as whom.", no_args_is_help=True)
 studies_app = typer.Typer(help="The studies of a server.", no_args_is_help=True)
@@ -28,38 +32,42 @@ def people(
     as_json: Json = False,
 ) -> None:
     """List who uses this study, or add somebody."""
-    from evalcore.study import contents
-    from evalcore.study.acting import add_person
-    from evalcore.study.db import reading
-
     with study(db) as engine:
         if add is not None:
             profile = {"specialties": specialty or [], "languages": language or []}
-            add_person(engine, add, roles=role or ["reviewer"], **profile, actor=actor(engine))
+            acting.add_person(engine, add, roles=role or ["reviewer"], **profile, actor=actor(engine))
         with reading(engine) as session:
             everybody = contents.people(session)
+    rows: list[dict[str, Any]] = [
+        {"name": p.name, "roles": sorted(p.roles), "specialties": p.specialties, "languages": p.languages}
+        for p in everybody
+    ]
     if as_json:
-        print_json(
-            [
-                {"name": p.name, "roles": sorted(p.roles), "specialties": p.specialties, "languages": p.languages}
-                for p in everybody
-            ]
-        )
-    elif everybody:
-        lists = {"roles": [sorted(p.roles) for p in everybody]}
-        lists |= {name: [getattr(p, name) for p in everybody] for name in ("specialties", "languages")}
-        show({"name": [p.name for p in everybody], **{name: map(", ".join, cells) for name, cells in lists.items()}})
+        print_json(rows)
+    elif rows:
+        show({name: [row[name] if name == "name" else ", ".join(row[name]) for row in rows] for name in rows[0]})
     else:
         out.print("Nobody yet: overread people --add NAME --role reviewer")
+
+
+def guideline(
+    path: Annotated[Path | None, typer.Argument(help="Markdown; leave it out to print the newest version.")] = None,
+    db: Db = None,
+) -> None:
+    """Write a new version of what readers are told, or print the newest."""
+    with study(db) as engine:
+        if path is not None:
+            version = acting.set_guideline(engine, text_of(content(path), str(path)), actor=actor(engine))
+            say(f"Guideline version {version}.")
+            return
+        with reading(engine) as session:
+            found = contents.guideline(session)
+    say(found.text if found else "No guideline yet: overread guideline FILE.md")
 
 
 @team_app.command()
 def invite(name: Name, db: Db = None) -> None:
     """Print a link with which a person of the study signs in the first time: 14 days, one use."""
-    from evalcore.team import people as acts
-    from evalcore.team.provider import provider
-    from evalcore.team.studies import invitation_link
-
     signing_in = provider()
     if signing_in is None:
         refuse(
@@ -67,7 +75,7 @@ def invite(name: Name, db: Db = None) -> None:
         )
     with study(db) as engine:
         token = acts.invite(engine, name, actor=actor(engine))
-    out.print(invitation_link(signing_in.public_url, db or settings().db, token), markup=False)
+    out.print(served.invitation_link(signing_in.public_url, db or settings().db, token), markup=False)
 
 
 @team_app.command()
@@ -77,9 +85,6 @@ def roles(
     db: Db = None,
 ) -> None:
     """Give somebody these roles, and no others. It holds at once, in open pages too."""
-    from evalcore.team import people as acts
-    from evalcore.team.provider import roles_of
-
     with study(db) as engine:
         acts.set_roles(engine, name, roles_of(role, where="roles"), actor=actor(engine))
 
@@ -87,20 +92,20 @@ def roles(
 @team_app.command()
 def deactivate(name: Name, db: Db = None) -> None:
     """Let somebody in no longer, at once. Their reads stay."""
-    _set_active(name, db, active=False)
+    with study(db) as engine:
+        acts.set_active(engine, name, active=False, actor=actor(engine))
 
 
 @team_app.command()
 def activate(name: Name, db: Db = None) -> None:
     """Let somebody in again."""
-    _set_active(name, db, active=True)
+    with study(db) as engine:
+        acts.set_active(engine, name, active=True, actor=actor(engine))
 
 
 @team_app.command()
 def unbind(name: Name, db: Db = None) -> None:
     """Forget the account of somebody who lost or changed it, at once. `team invite` then gives a link for the new one. Their reads stay."""
-    from evalcore.team import people as acts
-
     with study(db) as engine:
         n_accounts = acts.unbind(engine, name, actor=actor(engine))
     out.print(f"{name}: {counted(n_accounts, 'account')} unbound.", markup=False)
@@ -113,14 +118,10 @@ def sign_out(
     db: Db = None,
 ) -> None:
     """End the sessions of somebody, or of everybody; they may sign in again. To let somebody in no longer: `team deactivate`."""
-    from evalcore.study.acting import opened
-    from evalcore.team import people as acts
-    from evalcore.team.studies import sign_ins
-
     if bool(name) == everybody:
         refuse(f"sign-out: expected the name of a person or --all, got {'both' if name else 'neither'}.")
     with study(db) as engine:
-        sessions = opened(sign_ins()) if settings().studies else engine
+        sessions = acting.opened(served.sign_ins()) if settings().studies else engine
         try:
             n_sessions = acts.sign_out(engine, sessions, name or None, actor=actor(engine))
         finally:
@@ -137,8 +138,6 @@ def key(
     db: Db = None,
 ) -> None:
     """Print a new access key, with which a program reads the study over HTTP (docs/api.md). It is shown this once."""
-    from evalcore.team import people as acts
-
     with study(db) as engine:
         out.print(acts.make_key(engine, name, purpose=purpose, days=days, actor=actor(engine)), markup=False)
 
@@ -149,8 +148,6 @@ def keys(db: Db = None, as_json: Json = False) -> None:
 
     With --json a list with number, person, purpose, created_by, created_at, expires_at and state (valid, revoked or expired).
     """
-    from evalcore.team import people as acts
-
     with study(db) as engine:
         made = acts.keys(engine, actor=actor(engine))
     if as_json:
@@ -167,40 +164,20 @@ def revoke_key(
     number: Annotated[int, typer.Argument(help="Of a key, as `overread team keys` prints it.")], db: Db = None
 ) -> None:
     """Let an access key open nothing any more, at once."""
-    from evalcore.team import people as acts
-
     with study(db) as engine:
         acts.revoke_key(engine, number, actor=actor(engine))
     out.print(f"Key {number} is revoked.", markup=False)
 
 
-def _set_active(name: str, db: str | None, *, active: bool) -> None:
-    from evalcore.team import people as acts
-
-    with study(db) as engine:
-        acts.set_active(engine, name, active=active, actor=actor(engine))
-
-
-def _file() -> Path:
-    return settings().studies or Path("studies.toml")
-
-
 @studies_app.command("list")
 def list_(as_json: Json = False) -> None:
     """List the studies of this server."""
-    from evalcore.study.db import connect
-    from evalcore.team.studies import studies
-
-    listed = studies().values()
-    rows: Mapping[str, list[str]] = {
-        "name": [one.name for one in listed],
-        "title": [one.title for one in listed],
-        "database": [connect(one.db).url.render_as_string() for one in listed],
-    }
+    names = ("name", "title", "database")
+    found = [(one.name, one.title, connect(one.db).url.render_as_string()) for one in served.studies().values()]
     if as_json:
-        print_json([dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)])
+        print_json([dict(zip(names, row, strict=True)) for row in found])
     else:
-        show(rows)
+        show(dict(zip(names, zip(*found, strict=True), strict=True)))
 
 
 @studies_app.command("add")
@@ -212,13 +189,10 @@ def add_study(
     title: Annotated[str, typer.Option(help="What people read in the list of studies.")] = "",
 ) -> None:
     """Add a study to the server's file (OVERREAD_STUDIES, else studies.toml here). A running server takes it up by itself."""
-    from evalcore.study.acting import opened
-    from evalcore.team.studies import add
-
-    engine = opened(at)
+    engine = acting.opened(at)
     engine.dispose()
     place = at if "://" in at else str(Path(at).expanduser().resolve())
-    add(_file(), name, db=place, title=title)
+    served.add(settings().studies or Path("studies.toml"), name, db=place, title=title)
     shown = engine.url.render_as_string()  # without a password
     out.print(
         f"{name} is a study of this server now. Its lead: overread --db {shown} people --add NAME --role lead, then team invite NAME.",
@@ -239,13 +213,9 @@ def migrate(
 ) -> None:
     """Make a study's tables, or bring them up to date; needed before a server starts whose own role may not."""
     from evalcore.study.audit.triggers import grant
-    from evalcore.study.db import connect, migrate as run
 
-    engine = connect(db or settings().db)
-    try:
-        copy = run(engine)
+    with connected(db or settings().db) as engine:
+        copy = bring_up_to_date(engine)
         if app_role is not None:
             grant(engine, app_role)
-    finally:
-        engine.dispose()
     out.print(f"The tables are up to date.{f' The file as it was: {copy}' if copy else ''}", markup=False)

@@ -1,11 +1,12 @@
-"""Triage by the command line: rates with their direction, harm, dangerous misses, what the format changes; and what a study has chosen about it."""
+"""Triage by the command line: rates with their direction, harm, dangerous misses, what the format changes; what a study has chosen about it; calibration."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+import numpy as np
 import pandas as pd
 from typer import Exit, Option
 
@@ -16,13 +17,15 @@ from evalcore.study import contents
 from evalcore.study.analysis import Analysis
 from evalcore.study.csv_cells import text_of
 from evalcore.study.db import reading
-from evalcore.study.schema import Claim, Format, Physicians
+from evalcore.study.frames import records
+from evalcore.study.schema import ConfidenceMeaning, Format
 from evalcore.triage import acts as triage_acts, data, predictions, queries, setting_queries, settings as settings_files
 from evalcore.triage.data import TriageData
 from evalcore.triage.label_maps import fold
 from evalcore.triage.settings import HIGHEST_WEIGHT, TriageSettings
 
 if TYPE_CHECKING:
+    from evalcore.rubric.data import RubricData
     from evalcore.triage.bases import Basis
     from evalcore.triage.corrected import Held
     from evalcore.triage.harm import Weights
@@ -31,8 +34,6 @@ SHOWN = ("under", "missed_emergencies", "over", "exact")
 FORMAT = "qa or conversation alone. Default: as the settings have it."
 GOLD = "file: as published; physicians: as read by physicians of this study."
 BASIS = "Who says which level an answer gives: judge, physicians (of this study), corrected (both)."
-CLAIM = "What corrected intervals hold for: benchmark or new_examples. Default: as the study states, else the widest possible."
-PHYSICIANS = "Whose reading they hold for: these or in_general. Default: likewise."
 UNDER = "What a level too low costs. Default: the study's settings."
 OVER = "What a level too high costs. Default: the study's settings."
 MAP = "CSV with the columns label and meaning: the study's own map of --source."
@@ -45,8 +46,8 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     judge: console.Judges = None,
     gold: Annotated[str, console.chosen("--gold", ("file", "physicians"), GOLD)] = "file",
     basis: Annotated[str, console.chosen("--basis", ("judge", "physicians", "corrected"), BASIS)] = "judge",
-    claim: Annotated[Claim | None, console.chosen("--claim", Claim, CLAIM)] = None,
-    physicians: Annotated[Physicians | None, console.chosen("--physicians", Physicians, PHYSICIANS)] = None,
+    claim: console.Claimed = None,
+    physicians: console.ReadBy = None,
     under_weight: Annotated[float | None, Option(min=0, max=HIGHEST_WEIGHT, help=UNDER)] = None,
     over_weight: Annotated[float | None, Option(min=0, max=HIGHEST_WEIGHT, help=OVER)] = None,
     db: console.Db = None,
@@ -56,30 +57,6 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
 
     Counted are cases with a clear gold and a level; by physicians the responses that they read. Intervals are 95 %, clustered by case where a case enters more
     than once. Published matrices, which have no cases, stand beside the models by judge.
-
-    With --json an object; what has no value is null.
-    judges (by format), gold, basis, claim, physicians, means and why (what intervals of reads hold for, a sentence, and why that by default; null by judge),
-    weights (under, over: of a level too low and too high), findings (sentences), margins (the stated primary comparison against the stated margins,
-    sentences), n_cases, n_kinds (clear, boundary, ambiguous, unlabelled) and n_elsewhere (responses to these cases
-    that are neither qa nor conversation: they count nowhere).
-    cells, a row a model, format, gold and predicted (1..4): n, n_gold (cases; of physicians: responses; n is null where only shares are estimated), share,
-    low, high, n_open (cases or responses to look at). By physicians also n_volunteered (responses in no share).
-    rates, a row a model, format and measure: k, n, value, low, high in 0..1, denominator (words), reason (why there is no value). Corrected, cells and rates
-    have judge_only, physicians_only and corrected beside these, each with _low and _high, and what they were made from (n_read, n_cases_read, needed, ...).
-    summary, a row a model and format: n, n_levels, and macro_f1, kappa, kappa_linear, kappa_quadratic, mean_signed, each with _low, _high, _reason.
-    harm, a row a model and format: n, harm, low, high, of_under, of_over, n_under, n_over, steps_under, steps_over, reason (corrected: the last but one
-    estimated, and n_read, n_readers, needed, ... beside them); changes, a row a format and two models: ratio (of the weights at which they change places),
-    less_below, less_above, harm: of the models that have cases, on those that all of them answered (by physicians none: each is of other responses);
-    differences, a row a format and two models, on the cases that both answered: model_1, model_2, n, difference (of harm), low, high, p, p_holm, reason.
-    safety, a row a format, measure (under, missed_emergencies) and two models, on the cases that both answered: model_1, model_2, n, difference (of the
-    rates: below 0, the first does better), low, high, se, df, p, p_holm, reason; by judge k_1 and k_2 as well, and neither se nor df.
-    misses, a row a model, format, gold and predicted of a dangerous miss (D answered A, B or C; C answered A): rank (0: the worst), n.
-    flips, a row a model: n_both, n_flipped, flipped with flipped_low and flipped_high, n_lower, n_higher, n_crossing, n, under_qa, under_conversation,
-    only_qa, only_conversation, difference, low, high, p, reason.
-    boundary, a row a model, format and measure (constituent, upper_share, outside_high, outside_low), as rates; ambiguous, a row a model, format and
-    predicted: n, n_cases, share, low, high, n_several, n_sure, sure.
-    accounted, a row a model and format: what is counted and what is left out (n_cases, n_clear, clear_predicted, clear_no_level, n_elsewhere, ...).
-    Misses and what follows them are by judge whatever the basis.
     """
     from evalcore.triage import bases, corrected, harm
 
@@ -122,7 +99,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
                 "n_elsewhere": len(whole.elsewhere),
                 "n_kinds": {str(kind): int(n) for kind, n in kinds.items()},
             }
-            | {name: console.records(table) for name, table in tables.items()}
+            | {name: records(table) for name, table in tables.items()}
         )
         return
     sentences = [*findings, *margins, *filter(None, [why])]
@@ -131,6 +108,22 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     levels = "by physicians of this study" if by is bases.Basis.PHYSICIANS else levels
     put_right = ", put right by physicians" if by is bases.Basis.CORRECTED else ""
     console.say(means or "", f"Levels {levels}{put_right}; gold {gold}.")
+
+
+def _levels_by(triage_data: TriageData, said: Iterable[str]) -> tuple[TriageData, dict[str, str]]:
+    """The cases, with what most judges say where that was asked for, and whose levels count, by format: the usual judges, but for those said."""
+    voted = {word: bool(predictions.members(triage_data.voters(word))) for word in Format}
+    readers = {word.value: triage_data.judges(word) + [predictions.JURY] * voted[word] for word in Format}
+    chosen = predictions.usual_judges(triage_data)
+    for words in said:
+        asked, _, name = words.partition("=")
+        pairs = [(asked, name)] if asked in readers else [(word, words) for word in readers if words in readers[word]]
+        if not pairs or any(reader not in readers[word] for word, reader in pairs):
+            every = [f"{word}={reader}" for word, names in readers.items() for reader in names]
+            known = ", ".join(every) or "none, nobody has read a level yet"
+            refuse(f"--judge: expected some of {known}, got {words!r}")
+        chosen |= dict(pairs)
+    return predictions.with_jury(triage_data) if predictions.JURY in chosen.values() else triage_data, chosen
 
 
 def _chosen(
@@ -142,7 +135,7 @@ def _chosen(
     for name in models or ():
         if name not in known:
             refuse(f"--model: expected one of {', '.join(known) or 'none, the study has no model yet'}, got {name!r}")
-    triage_data, chosen = console.levels_by(triage_data, judges)
+    triage_data, chosen = _levels_by(triage_data, judges)
     published = published.loc[published["format"].isin(formats)]
     if models:
         triage_data = triage_data.of_models(models)
@@ -231,10 +224,8 @@ def label_maps(
 ) -> None:
     """List what the labels of each source stand for, and on how many cases they are; or write the study's own map of a source.
 
-    A meaning is a level from A (home) to D (emergency now), a boundary such as C/D, panel (physicians have to decide), or information and a level (kept, and
-    never the gold). Cases that were imported before keep what was made of them. With --json a list with one object a source, by name: source, is_own (the
-    study's own map), has_map (false: the map of the levels' names counts for it), n_cases, n_otherwise (of them imported when their label stood for
-    something else), labels (list of label, meaning, n_cases, n_otherwise), unknown (labels of cases that the map does not know: list of label, n_cases).
+    A meaning is a level from A (home) to D (emergency now), a boundary such as C/D, panel (physicians have to decide), or information and a level (kept,
+    and never the gold). Cases that were imported before keep what was made of them.
     """
     from evalcore.triage import label_maps as tables
 
@@ -304,11 +295,7 @@ def triage_settings(
     db: console.Db = None,
     as_json: console.Json = False,
 ) -> None:
-    """Show what the study has chosen about triage, or take it from a file: names of levels, formats, metrics, weights, ambiguity.
-
-    Without --json the settings are printed as the YAML file has them. With --json an object: is_own (the study has chosen), level_names (A, B, C,
-    D), formats and metrics (lists), weights (under, over), ambiguous (spread_above, uncertainty_above; null: switched off).
-    """
+    """Show what the study has chosen about triage, or take it from a file: names of levels, formats, metrics, weights, ambiguity."""
     if import_ is not None and reset:
         refuse("expected --reset or a file, got both")
     given = None
@@ -327,3 +314,137 @@ def triage_settings(
         console.say(f"{export} written")
     else:
         console.say(settings_files.to_yaml(settings).rstrip())
+
+
+Part = tuple[dict[str, Any], list[str], dict[str, Any]]
+"""A section: its tables for JSON, its findings, and the columns that are printed."""
+
+SECTIONS = ("judges", "models", "ambiguous", "routing")
+EVERY = ",".join(SECTIONS)
+READS = "Physicians' reads that judges are held against: drawn (all, where none was drawn), or all."
+SHARE = "Take the share of samples, even where a model states a confidence."
+THRESHOLD = "Routing: send cases below this confidence, instead of choosing one by --wanted."
+NO_JUDGE = "No judge states a confidence beside a physician's blind read, and no two judges labelled what one has read."
+
+
+def calibration(
+    section: Annotated[str, Option(help="Some of judges, models, ambiguous, routing, joined by commas.")] = EVERY,
+    judge: console.Judges = None,
+    reads: Annotated[str, console.chosen("--reads", ("drawn", "all"), READS)] = "drawn",
+    share: Annotated[bool, Option("--share", help=SHARE)] = False,
+    wanted: Annotated[float, Option(min=0.01, max=1, help="Routing: share of the dangerous misses to catch.")] = 0.9,
+    threshold: Annotated[float | None, Option(min=0, max=1, help=THRESHOLD)] = None,
+    db: console.Db = None,
+    as_json: console.Json = False,
+) -> None:
+    """Whether stated confidence is borne out, by judges and by models; models' spread on ambiguous cases; and which cases a human should see.
+
+    Nothing is computed from a judge's confidence before somebody has said what it means: import its file again with --confidence-means, or answer on the
+    Calibration page. Intervals are 95 %, clustered by conversation or case.
+    """
+    from evalcore.calibration import SEED, confidence, queries as calibration_queries
+    from evalcore.rubric import queries as rubric_queries
+
+    sections = console.some_of("--section", section, SECTIONS)
+    with console.study(db) as engine, reading(engine) as session:
+        settings = setting_queries.load(session)
+        triage_data = data.described(queries.load(session), settings.rule)
+        meanings = setting_queries.confidence_meanings(session)
+        stored: list[Any] = []
+        if "judges" in sections:
+            stored = [calibration_queries.stated(session), calibration_queries.beside_reads(session)]
+            stored.append(rubric_queries.load(session))
+    triage_data, judges = _levels_by(triage_data, judge or [])
+    judges = {word: judges[word] for word in judges if word in settings.formats}
+    meaning = confidence.level_meanings(triage_data, meanings, of_parser=True)
+    stated = not share and confidence.takes_stated(meaning)
+    answers = predictions.joined(triage_data, predictions.predictions(triage_data, judges))
+    own = confidence.own_confidence(answers, stated=stated)
+    make: dict[str, Any] = {"judges": lambda: _judges(triage_data, meanings, *stored, drawn=reads == "drawn")}
+    make |= {"models": lambda: _models(own), "ambiguous": lambda: _ambiguous(triage_data, own, judges)}
+    make |= {"routing": lambda: _routing(own, wanted, threshold)}
+    parts: dict[str, Part] = {name: make[name]() for name in SECTIONS if name in sections}
+    unasked = [str(why) for why in meaning["why"] if why]
+    if as_json:
+        findings = [*unasked, *(sentence for _, sentences, _ in parts.values() for sentence in sentences)]
+        head = {"levels_by": judges, "stated": stated, "seed": SEED, "findings": findings}
+        console.print_json(head | {name: _plain(tables) for name, (tables, _, _) in parts.items()})
+        return
+    console.say(*unasked)
+    for _, sentences, columns in parts.values():
+        console.say(*sentences)
+        if columns and len(columns["Model"]):
+            console.show(columns)
+    read_by = ", ".join(f"{word} by {name}" for word, name in judges.items())
+    console.say(f"Levels {read_by or 'by nobody yet'}; seed {SEED}.")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return records(value) if hasattr(value, "columns") else value
+
+
+def _judges(
+    triage_data: TriageData,
+    meanings: Mapping[str, ConfidenceMeaning],
+    counts: pd.DataFrame,
+    beside: pd.DataFrame,
+    rubric_data: "RubricData",
+    *,
+    drawn: bool,
+) -> Part:
+    from evalcore.calibration import confidence
+
+    held = confidence.held_against_reads(triage_data, meanings, counts, beside, rubric_data, drawn=drawn)
+    tables = {
+        name: {
+            "meanings": one.meanings,
+            "reliability": one.calibrated.reliability,
+            "errors": one.calibrated.errors,
+            "majorities": sorted(one.calibrated.majorities),
+            "drawn": one.is_drawn,
+        }
+        for name, one in held.items()
+    }
+    return tables, confidence.held_words(held) or [NO_JUDGE], {}
+
+
+def _models(own: pd.DataFrame) -> Part:
+    from evalcore.calibration import SEED, confidence
+    from evalcore.calibration.reliability import error_columns, reliability as reliability_of, scaled
+
+    (reliability, errors, _), sources = confidence.models_confidence(own)
+    items = confidence.model_items(own)
+    scaling, moved = scaled(items, rng=np.random.default_rng(SEED), by=confidence.BY_MODEL)
+    after = reliability_of(moved, by=confidence.BY_MODEL)
+    tables: dict[str, Any] = {"reliability": reliability, "errors": errors, "reliability_after": after}
+    tables |= {"scaling": scaling, "sources": sources}
+    columns = {"Model": errors["model"], "Format": errors["format"], "Clear cases": errors["n"]}
+    return tables, confidence.models_findings(errors), columns | error_columns(errors)
+
+
+def _ambiguous(triage_data: TriageData, own: pd.DataFrame, judges: Mapping[str, str]) -> Part:
+    from evalcore.calibration.case_spread import on_ambiguous, spread_columns, spread_findings
+
+    summary, cases, n_few = on_ambiguous(triage_data, own, judges)
+    names = triage_data.cases["case_id"].to_numpy()[cases["row"].to_numpy(dtype=int)]
+    cases = cases.drop(columns=["row", "kind", "gold"])
+    cases.insert(0, "case_id", names)
+    return {"summary": summary, "cases": cases, "n_few": n_few}, spread_findings(summary), spread_columns(summary)
+
+
+def _routing(own: pd.DataFrame, wanted: float, threshold: float | None) -> Part:
+    from evalcore.calibration import routing
+    from evalcore.calibration.reliability import reasons
+
+    if threshold is None:
+        chosen, share = routing.chosen(own, wanted), wanted
+    else:
+        chosen, share = routing.curves(own, at=threshold).assign(undefined=""), None
+    tables = {}
+    for name, table in (("chosen", chosen), ("curves", routing.curves(own))):
+        every = table["threshold"].eq(float("inf"))  # JSON has no infinity
+        tables[name] = table.assign(threshold=table["threshold"].mask(every), every_case=every)
+    sentences = [routing.routing_finding(chosen, share), *reasons(chosen)]
+    return tables, sentences, routing.routing_columns(chosen)

@@ -4,8 +4,9 @@ What judges say is by far the most, and never a frame of pandas; what physicians
 """
 
 from collections.abc import Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from evalcore.study.db import Session
 
 Places = npt.NDArray[np.int64]
-_Any = TypeVar("_Any")
 _RESPONSES, _ITEMS = 5_000, 25_000
 """Responses whose labels are in memory at once, and items that are handed on together."""
 _COUNTS = ("n_reads", "n_met", "n_not_met", "n_cannot_assess", "n_slips")
@@ -77,7 +77,7 @@ def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> I
     criteria = _Rows(queries.criterion_columns(session), "criterion_id")
     prompts = [
         row["rater_id"]
-        for row in queries.rater_columns(session).to_pylist()
+        for row in pa.Table.from_pandas(frames.raters(session), preserve_index=False).to_pylist()
         if (row["rater"], row["rater_kind"]) == (judge, RaterKind.JUDGE) and REPEAT not in row["prompt_version"]
     ]
     slips, known = frames.slips(session)["verdict_id"].tolist(), list(frames.numbers(session, frames.knowing()))
@@ -94,8 +94,9 @@ def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> I
             (some, queries.judged(session, some, prompts), queries.reads(session, some).to_pandas())
             for some in _by_examples(responses)
         )
-        for ready in _one_ahead(beside.submit(made, *found) for found in parts):
-            yield from ready.result()
+        begun = (beside.submit(made, *found) for found in parts)
+        for ready, _ in pairwise(chain(begun, [None])):  # each once the next one is begun
+            yield from cast(Future[list[pa.Table]], ready).result()
 
 
 def _by_examples(responses: pa.Table) -> Iterator[pa.Table]:
@@ -107,28 +108,17 @@ def _by_examples(responses: pa.Table) -> Iterator[pa.Table]:
         yield responses.filter(pc.is_in(of, examples.slice(start, n_examples)))
 
 
-def _one_ahead(coming: Iterator[_Any]) -> Iterator[_Any]:
-    """Each once the next one is begun."""
-    before = next(coming)
-    for after in coming:
-        yield before
-        before = after
-    yield before
-
-
 def _read(judged: pa.Table, reads: pd.DataFrame, judge: str, slips: list[int], known: list[int]) -> pd.DataFrame:
     """What the table says of the items of which physicians have ever said anything, by item_id."""
     beside = judged.filter(pc.is_in(judged["item_id"], pa.array(reads["item_id"].unique(), pa.int64()))).to_pandas()
-    beside = beside.drop_duplicates("item_id", keep="last").assign(
-        rater=judge, rater_kind=RaterKind.JUDGE, stage=Stage.JUDGE
-    )
+    whose = {"rater": judge, "rater_kind": RaterKind.JUDGE, "stage": Stage.JUDGE}
+    beside = beside.drop_duplicates("item_id", keep="last").assign(**whose)
     found = labels_of_items(pd.concat([beside, reads.loc[reads["is_standing"]]], ignore_index=True), judge)
     first = reads.loc[reads["stage"].ne(Stage.ADJUDICATED)].groupby("item_id")["created_at"].min()
     found["first_read_at"] = first.reindex(found.index).where(found["n_reads"].gt(0))
     found["n_slips"] = reads["verdict_id"].isin(slips).groupby(reads["item_id"]).sum().reindex(found.index)
-    knows = pd.Series(
-        found.index.isin(reads.loc[reads["verdict_id"].isin(known), "item_id"]), found.index, dtype="boolean"
-    )
+    known_items = reads.loc[reads["verdict_id"].isin(known), "item_id"]
+    knows = pd.Series(found.index.isin(known_items), found.index, dtype="boolean")
     return found.assign(knows_model=knows.where(knows))
 
 
@@ -173,7 +163,7 @@ def verdicts(session: "Session", judge: str, part: "Part", schema: pa.Schema) ->
     known = dict.fromkeys(frames.numbers(session, frames.knowing()), True)
     slips: dict[int, str] = dict(frames.slips(session).itertuples(index=False))
     looks = second_looks(session).to_dict()
-    raters = queries.rater_columns(session)
+    raters = pa.Table.from_pandas(frames.raters(session), preserve_index=False)
     rows = [
         _Rows(every, "response_id"),
         _Rows(queries.criterion_columns(session), "criterion_id"),

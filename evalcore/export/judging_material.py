@@ -11,9 +11,9 @@ import orjson
 import pandas as pd
 
 from evalcore.errors import refuse
-from evalcore.export.tables import Part, check as check_export, in_part, record, records
+from evalcore.export.tables import Part, check as check_export, in_part
 from evalcore.importing.formats.inspect_logs import sample_id_of
-from evalcore.judges.splits import SETS, SPLIT_WHAT, Split
+from evalcore.judges.splits import SETS, Split
 from evalcore.reading.queries import awaited_examples
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE, current_reads, item_labels
 from evalcore.rubric.scores import OVERALL, scores_of_verdicts
@@ -21,6 +21,7 @@ from evalcore.stats.wording import counted
 from evalcore.study import frames
 from evalcore.study.acting import allow
 from evalcore.study.db import Engine, Session, reading
+from evalcore.study.frames import records
 from evalcore.study.policies import check_can_split, visible_verdicts
 from evalcore.study.schema import Label, RaterKind, Stage, Viewer
 
@@ -31,7 +32,7 @@ SPLIT_HOW = (
     "for a blind read is in none."
 )
 READER, ADJUDICATOR = "reader", "adjudicator"
-_OF_ITEM = (
+_OF_ITEM = [
     "dataset",
     "example_id",
     "evaluation",
@@ -41,7 +42,7 @@ _OF_ITEM = (
     "criterion_position",
     "criterion",
     "points",
-)
+]
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,12 @@ class Scores:
     n_left_out: int
     """Responses that physicians have read, and whose rubric they have not settled whole, or could not assess whole."""
     named: frozenset[str]
+
+    @property
+    def left_out(self) -> str:
+        """How many responses have no score, and why; empty where none was left out."""
+        why = "Left out, since physicians have not settled or could not assess the whole rubric"
+        return f"{why}: {counted(self.n_left_out, 'response')}." if self.n_left_out else ""
 
 
 @dataclass(frozen=True)
@@ -121,13 +128,8 @@ def inspect_scores(engine: Engine, part: Part | None = None) -> Scores:
         ]  # fmt: skip
         n_met = sum(row["reference_label"] == Label.MET for row in rows)
         told = [f"{one['position']}. {one['label'].replace('_', ' ')}: {one['criterion']}" for one in criteria]
-        metadata = {
-            "dataset": first["dataset"],
-            "model": first["model"],
-            "response_id": seen[key],
-            "canary": first["canary"],
-        }
-        metadata |= {"n_met": n_met, "criteria": criteria}
+        metadata = {"dataset": first["dataset"], "model": first["model"], "response_id": seen[key]}
+        metadata |= {"canary": first["canary"], "n_met": n_met, "criteria": criteria}
         line = {"id": key[0], "value": float(of_response[number]), "epoch": key[1], "answer": text["response"]}
         lines.append(orjson.dumps(line | {"explanation": "\n".join(told), "metadata": metadata}) + b"\n")
     n_left_out = items["response_id"].nunique() - len(lines)
@@ -158,31 +160,12 @@ def split_sets(engine: Engine, split: Split, part: Part | None = None) -> Sets:
         said = row | {"example_id": row["prompt_id"], "criterion_position": row["position"]}
         line = {"set": name, "seed": split.seed, "shares": split.shares} | {column: said[column] for column in _OF_ITEM}
         line |= {"conversation": json.loads(text["messages"]), "response": text["response"]}
-        line |= {
-            "reference_label": row["reference_label"],
-            "reference_source": row["reference_source"],
-            "n_reads": row["n_reads"],
-        }
+        line |= {name: row[name] for name in ("reference_label", "reference_source", "n_reads")}
         line |= {"rationales": words.get(row["item_id"], []), "canary": row["canary"]}
         files[name].append(orjson.dumps(line) + b"\n")
     contained = {f"{name}.jsonl": b"".join(lines) for name, lines in files.items()}
     counts = {name: len(found) for name, found in conversations.items()}
     return Sets(contained, len(rows), counts, n_waiting, int((unsure & ~waits).sum()), frozenset(rows["prompt_id"]))
-
-
-def record_split(engine: Engine, sets: Sets, split: Split, part: Part, *, actor: Viewer) -> None:
-    """Leave the event of `tables.record`, with the seed, the shares and the hash of each file."""
-    more = {"seed": split.seed, "shares": list(split.shares), "files": sets.hashes}
-    record(
-        engine,
-        actor=actor,
-        what=SPLIT_WHAT,
-        file_format="jsonl",
-        n_rows=sets.n_rows,
-        part=part,
-        named=sets.named,
-        more=more,
-    )
 
 
 def _settled(session: Session, part: Part) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -208,11 +191,6 @@ def _rationales(reads: pd.DataFrame) -> dict[int, list[dict[str, str]]]:
         by = ADJUDICATOR if row["stage"] == Stage.ADJUDICATED else READER
         found.setdefault(row["item_id"], []).append({"by": by, "label": row["label"], "text": row["explanation"]})
     return found
-
-
-def left_out_sentence(scores: Scores) -> str:
-    """How many responses have no score, and why."""
-    return f"Left out, since physicians have not settled or could not assess the whole rubric: {counted(scores.n_left_out, 'response')}."
 
 
 def left_out_words(sets: Sets) -> list[str]:

@@ -15,7 +15,6 @@ import pandas as pd
 from evalcore.errors import OverreadError
 from evalcore.export import queries
 from evalcore.export.reporting import METHODS, Clause, checklist, checklist_page, flow_svg, study_flow
-from evalcore.export.tables import records
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.judges.anchoring import CHANGED, anchoring, effect, effect_words
 from evalcore.judges.record import OVERALL
@@ -31,6 +30,7 @@ from evalcore.study import contents, frames, freezing
 from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.corrections import mending
 from evalcore.study.db import Engine, Session, reading
+from evalcore.study.frames import records
 from evalcore.study.freezing import Version
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import visible_verdicts
@@ -143,7 +143,7 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Compute
         known = labels.load(session).without(blind)
         judge = contents.rules(session).judge or next(iter(known.judges), None)
         shown = blind_reads(session, judge) if judge else pd.DataFrame()
-        made = queries.first_reads(session, blind)
+        made, broken = queries.first_reads(session, blind), mending.broken(session)
         if found is None:
             try:
                 found = compute(session, rubric_data=known)
@@ -156,7 +156,7 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Compute
             **_analysis(session, found, blind),
             "not_blind": queries.not_blind(session, blind),
             "frozen": tuple(freezing.versions(session)),
-            "broken": _counts(_outside(mending.broken(session), blind)["reason"]),
+            "broken": _counts(broken.loc[~broken["example_id"].isin(list(blind)), "reason"]),
             "n_sent_otherwise": queries.n_sent_otherwise(session, blind),
             "triage": triage_facts(described(triage.load(session).without(blind), setting_queries.load(session).rule)),
         }
@@ -222,13 +222,12 @@ def _readers(session: Session, made: pd.DataFrame) -> dict[str, Any]:
     rounds = practice_queries.progress(session)
     practised = rounds.loc[rounds["n_read"].eq(rounds["n_responses"])]
 
-    def tally(words: Iterable[str]) -> dict[str, int]:
-        return dict(sorted(Counter(words).items(), key=lambda pair: (-pair[1], pair[0])))
-
+    specialties = sorted(specialty for person in known for specialty in set(person.specialties))
+    codes = sorted(code for person in known for code in set(person.languages))
     return {
         "n_recorded": len(known),
-        "specialties": tally(specialty for person in known for specialty in set(person.specialties)),
-        "reader_languages": tally(code for person in known for code in set(person.languages)),
+        "specialties": dict(Counter(specialties).most_common()),
+        "reader_languages": dict(Counter(codes).most_common()),
         "dates": (times.min().date(), times.max().date()) if len(made) else None,
         "n_knowing": int(made["knows_model"].sum()),
         "n_practised": practised.loc[practised["reader"].isin({person.name for person in known}), "reader"].nunique(),
@@ -338,10 +337,6 @@ def documents(done: Facts, files: Iterable[str] = ()) -> tuple[dict[str, str], d
     said = "\n".join(["# Methods\n", *(f"## {name}\n\n{text}\n" for name, text in by_section(done).items())])
     texts = {METHODS: said, "checklist.md": checklist_page(where), **drawn}
     return texts, {"checklist": where, **tables}
-
-
-def _outside(rows: pd.DataFrame, blind: frozenset[int]) -> pd.DataFrame:
-    return rows.loc[~rows["example_id"].isin(list(blind))]
 
 
 def as_dict(done: Facts) -> dict[str, Any]:
@@ -546,11 +541,13 @@ def _drawing(done: Facts) -> _Said:
         yield "sample_size", "[to fill in: how the number of reads was chosen]", True
     for drawn in done.drawn:
         n, n_read, chance = drawn["n_drawn"], drawn["n_read"], _chance(drawn["lowest"], drawn["highest"])
-        how = "by a plan of inclusion probabilities" if drawn["by_plan"] else "at random"
+        how, queue = "by a plan of inclusion probabilities" if drawn["by_plan"] else "at random", drawn["registered"]
+        before = "the queue was frozen before its first read"
+        frozen = f"; {before}, on {queue.at:%Y-%m-%d} (SHA-256 {queue.sha256})" if queue else ""
         yield (
             "drawings",
             f"{counted(n, 'response')} of {drawn['n_population']:,} {_was(n)} drawn {how} (seed {drawn['seed']}, {chance}); "
-            f"{n_read:,} of them {_was(n_read)} read, in random order{_registered(drawn['registered'])}.",
+            f"{n_read:,} of them {_was(n_read)} read, in random order{frozen}.",
         )
     if done.brought:
         stated = f"a file that states how probable it was to draw their items ({_chance(*done.brought)})"
@@ -561,12 +558,6 @@ def _drawing(done: Facts) -> _Said:
         yield "missing_reads", f"Of {wanted}, {n:,} {_was(n, 'has', 'have')} not been made{cancelled}."
     if len(done.flow):
         yield "flow", "The flow of examples, responses, items and reads is shown in flow.svg and counted in flow.csv."
-
-
-def _registered(queue: registering.Registered | None) -> str:
-    if queue is None:
-        return ""
-    return f"; the queue was frozen before its first read, on {queue.at:%Y-%m-%d} (SHA-256 {queue.sha256})"
 
 
 def _chance(lowest: float, highest: float) -> str:

@@ -21,13 +21,8 @@ _VERDICTS, _FETCHED = 5_000, 1 << 10
 _PAGES = 1000  # of 4 KB
 _BETWEEN = "\x1f"
 """Stands between texts that come joined."""
-_TYPES = {
-    int: pa.int64(),
-    float: pa.float64(),
-    bool: pa.bool_(),
-    datetime: pa.timestamp("us", "UTC"),
-    str: pa.large_string(),
-}
+_TYPES = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.large_string()}
+_TYPES[datetime] = pa.timestamp("us", "UTC")
 
 
 @contextmanager
@@ -62,13 +57,6 @@ def _array(values: tuple[Any, ...], of: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(of) and pa.types.is_string(made.type):  # SQLite has no times
         made = made.cast(pa.timestamp("us"))
     return made.cast(of)
-
-
-def rater_columns(session: Session) -> pa.Table:
-    """One row a rater: rater_id, rater, rater_kind, prompt_version."""
-    rater = TABLES["rater"].c
-    named = (rater.id.label("rater_id"), rater.name.label("rater"), rater.kind.label("rater_kind"))
-    return columns(session, select(*named, rater.prompt_version))
 
 
 def response_columns(session: Session) -> pa.Table:
@@ -109,9 +97,8 @@ def verdicts(session: Session, names: Collection[str]) -> Iterator[pa.Table]:
     called = {"came_by": verdict.source, "file_sha256": verdict.source_hash, "read_at": verdict.created_at}
     own = {name: called.get(name, verdict.get(name)) for name in names if name != "response_id"}
     asked = [column.label(name) for name, column in own.items() if column is not None]
-    statement = select(
-        verdict.id.label("verdict_id"), verdict.response_id, verdict.criterion_id, verdict.rater_id, *asked
-    )
+    number = verdict.id.label("verdict_id")
+    statement = select(number, verdict.response_id, verdict.criterion_id, verdict.rater_id, *asked)
     statement = statement.where(verdict.criterion_id.is_not(None), verdict.label.is_not(None), not_superseded())
     last = session.connection().execute(select(func.max(verdict.id))).scalar_one() or 0
     for start in range(1, max(last, 1) + 1, _VERDICTS):
@@ -162,9 +149,8 @@ def reads(session: Session, responses: pa.Table) -> pa.Table:
     ]
     standing = and_(verdict.label.is_not(None), not_superseded()).label("is_standing")
     whose = (verdict.rater_id, rater.name.label("rater"), rater.kind.label("rater_kind"))
-    statement = select(
-        verdict.id.label("verdict_id"), _item(verdict), *whose, *(verdict[name] for name in said), standing
-    )
+    number, told = verdict.id.label("verdict_id"), (verdict[name] for name in said)
+    statement = select(number, _item(verdict), *whose, *told, standing)
     return columns(session, _by_reviewers(statement).where(*_on_criteria(responses)))
 
 
@@ -231,11 +217,9 @@ def not_blind(session: Session, hidden: frozenset[int] = frozenset()) -> dict[st
 def assigned(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Responses assigned to be read by their rubrics, a row a response and assignment; n_readers are wanted."""
     of_task = (Task.assignment_id, Task.response_id, Task.inclusion_probability)
-    drawn, wanted = (
-        (Assignment.selection, Assignment.seed, Assignment.n_population, Assignment.cancelled_at),
-        Assignment.n_readers,
-    )
-    columns: list[Any] = [col(Task.id).label("task_id"), *map(col, (*of_task, *drawn, wanted, Assignment.chosen_by))]
+    drawn = (Assignment.selection, Assignment.seed, Assignment.n_population, Assignment.cancelled_at)
+    wanted = (Assignment.n_readers, Assignment.chosen_by)
+    columns: list[Any] = [col(Task.id).label("task_id"), *map(col, (*of_task, *drawn, *wanted))]
     statement = (
         select(*columns)
         .join(Assignment, col(Assignment.id) == col(Task.assignment_id))

@@ -32,15 +32,9 @@ from evalcore.study.analysis import Analysis
 from evalcore.study.audit.trail import trail_head
 from evalcore.study.db import Engine, reading
 from evalcore.study.tables import now
-from evalcore.triage import (
-    bases,
-    figures as triage_figures,
-    predictions,
-    queries as triage_queries,
-    setting_queries,
-    words as triage_words,
-)
+from evalcore.triage import bases, figures as triage_figures, predictions, setting_queries, words as triage_words
 from evalcore.triage.data import TriageData, described
+from evalcore.triage.queries import load as load_triage
 from evalcore.triage.settings import METRICS, TriageSettings
 
 WHAT = "Findings, figures and tables as the pages have them, with the methods, as one HTML file that opens without a network."
@@ -58,7 +52,7 @@ def report(engine: Engine, *, blind: frozenset[int] = frozenset(), at: datetime 
     with reading(engine) as session:
         known = rubric_queries.load(session).without(blind)
         settings = setting_queries.load(session)
-        triage_data = described(triage_queries.load(session).without(blind), settings.rule)
+        triage_data = described(load_triage(session).without(blind), settings.rule)
         stated, head = contents.stated_analysis(session), trail_head(session)[1]
         is_judged = bool(evaluations(known)["judges"].map(len).any())
         done = compute(session, rubric_data=known) if is_judged else None
@@ -71,7 +65,10 @@ def report(engine: Engine, *, blind: frozenset[int] = frozenset(), at: datetime 
     flow = methods.documents(facts)[0].get("flow.svg", "")
     colours = colour_of(models)
     sections: dict[str, list[_Part]] = {
-        "How the study was done": [*_said(texts, FIRST), *([_Svg(flow)] if flow else [])]
+        "How the study was done": [
+            *_said(texts, FIRST),
+            *([_Html(f'<div class="wide flow">{flow}</div>')] if flow else []),
+        ]
     }
     if done is not None:
         sections["Models"] = [*_models(done, colours), *_said(texts, ["Analysis"])]
@@ -97,22 +94,15 @@ _HOW = (
 )
 
 
-class _Svg(str):
-    """A drawing of our own, whose words are escaped already."""
+class _Html(str):
+    """A part of the page, whose words are escaped already."""
 
     __slots__ = ()
 
 
-class _Finding(str):
+def _finding(sentence: str) -> _Html:
     """The sentence that a section comes to."""
-
-    __slots__ = ()
-
-
-class _Table(str):
-    """A table as HTML, whose cells are escaped already."""
-
-    __slots__ = ()
+    return _Html(f'<p dir="auto" class="finding">{escape(sentence)}</p>' if sentence else "")
 
 
 def _said(texts: Mapping[str, str], names: Iterable[str]) -> Iterator[str]:
@@ -125,7 +115,7 @@ def _models(done: ComputedAnalysis, colours: Mapping[str, str]) -> Iterator[_Par
     if numbers.scores.empty or not numbers.scores["n_items"].any():
         return
     scores = finding.best_first(numbers.scores)
-    yield _Finding(numbers.finding)
+    yield _finding(numbers.finding)
     yield from primary_words(numbers, done.stated)
     if numbers.scores["enough"].any():
         yield f"{numbers.because} {numbers.means}".strip()
@@ -133,9 +123,8 @@ def _models(done: ComputedAnalysis, colours: Mapping[str, str]) -> Iterator[_Par
         yield beyond
     lacks = ("corrected: " + scores["needed"]).where(scores["n_items"].gt(0), f"no response is {finding.UNLABELLED}")
     yield rubric_figures.forest(scores.assign(needs=lacks.mask(scores["enough"].astype(bool), "")), colours)
-    yield _table(
-        "Score of each model by the judge only, by physicians only, and corrected", finding.score_columns(scores)
-    )
+    title = "Score of each model by the judge only, by physicians only, and corrected"
+    yield _table(title, finding.score_columns(scores))
     if scores["n_read"].any():
         yield _table("Corrected scores by claim", finding.claim_columns(numbers.claims, scores))
         yield finding.claim_notes(numbers.where)
@@ -155,7 +144,7 @@ def _judges(rubric_data: RubricData, judges: Iterable[str]) -> Iterator[_Part]:
         quality.standings(measured, quality.theme_of_categories(rubric_data.items)), min_pairs=quality.MIN_PAIRS
     )
     for judge in judges:
-        yield _Finding(quality.finding(measured, ranks, judge, min_pairs=quality.MIN_PAIRS))
+        yield _finding(quality.finding(measured, ranks, judge, min_pairs=quality.MIN_PAIRS))
     yield judge_record.reads_words(judge_record.assessed(rubric_data.reads), None)
     pooled = measured.loc[measured["grouping"].eq(OVERALL) & measured["rater_kind"].ne(quality.PHYSICIAN)]
     yield _table("Balanced F1 over all criteria", quality.f1_columns(pooled, ranks))
@@ -174,18 +163,17 @@ def _agreement(rubric_data: RubricData) -> Iterator[_Part]:
     if not overall["n_items"].any():
         return
     first, *more = agreement.finding(overall, "physicians")
-    yield _Finding(first)
+    yield _finding(first)
     yield from more
-    yield _table(
-        "Coefficients of agreement of all physicians together", agreement.pooled_columns(overall, "physicians")
-    )
+    columns = agreement.pooled_columns(overall, "physicians")
+    yield _table("Coefficients of agreement of all physicians together", columns)
 
 
 def _calibration(held: Mapping[str, confidence.Held]) -> Iterator[_Part]:
     """How far judges' confidences are borne out by physicians' reads."""
     for name, one in held.items():
         said = confidence.held_words({name: one})
-        yield from map(_Finding, said)
+        yield from map(_finding, said)
         errors = one.calibrated.errors.loc[one.calibrated.errors["n"].gt(0)]
         if errors.empty:
             continue
@@ -194,9 +182,8 @@ def _calibration(held: Mapping[str, confidence.Held]) -> Iterator[_Part]:
             yield "No read of these was drawn, so all count: they hold for what was read."
         bins = one.calibrated.reliability.assign(panel="", series=one.calibrated.reliability["group"].astype(str))
         titles = {"x_title": "Confidence that the label is right", "y_title": "Right, by physicians (share)"}
-        yield calibration_figures.reliability(
-            bins.loc[bins["series"].isin(groups)], {"": ""}, colour_of(groups), {}, **titles
-        )
+        shown = bins.loc[bins["series"].isin(groups)]
+        yield calibration_figures.reliability(shown, {"": ""}, colour_of(groups), {}, **titles)
         unit, _ = confidence.UNITS[name]
         columns = {"Judge": groups, "Labels": errors["n"].map("{:,}".format), **error_columns(errors)}
         yield _table(f"Confidence of judges in a {unit} against physicians", columns)
@@ -211,31 +198,26 @@ def _triage(triage_data: TriageData, spec: Analysis, settings: TriageSettings) -
     if not matrices.rates["value"].notna().any():
         return
     first, *more = triage_words.findings(bases.with_cases(matrices.rates))
-    yield _Finding(first)
+    yield _finding(first)
     yield from more
     who = ", ".join(f"{word} by {name}" for word, name in judges.items())
     yield f"Levels of answers as read by judges ({who}): the intervals leave out how often these are wrong."
     yield triage_figures.overview(matrices.cells)
     wanted = [name for name in RATES if name in settings.metrics and matrices.rates["measure"].eq(name).any()]
-    keys = ["model", "format"]
-    rows = matrices.rates.astype(dict.fromkeys((*keys, "measure"), str))
-    columns: dict[str, Any] = {"Model": [], "Format": []} | {METRICS[name]: [] for name in wanted}
-    for (model, word), same in rows.groupby(keys, sort=False):
-        by_measure = {row["measure"]: row for row in same.to_dict(orient="records")}
-        columns["Model"].append(model)
-        columns["Format"].append(word)
-        for name in wanted:
-            columns[METRICS[name]].append(triage_words.rate_words(by_measure[name]) if name in by_measure else "")
+    of = triage_words.by_model(matrices.rates)
+    columns = {"Model": [model for model, _ in of], "Format": [word for _, word in of]}
+    for name in wanted:
+        columns[METRICS[name]] = [triage_words.rate_words(row[name]) if name in row else "" for row in of.values()]
     yield _table("Rates of all models", columns)
 
 
-def _table(caption: str, columns: Mapping[str, Any]) -> _Table:
+def _table(caption: str, columns: Mapping[str, Any]) -> _Html:
     names = [name for name, cells in columns.items() if any(str(cell) for cell in cells)]
     heads = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in names)
     rows = zip(*(columns[name] for name in names), strict=True)
     cells = ("".join(f'<td dir="auto">{escape(_cell(cell))}</td>' for cell in row) for row in rows)
     body = "".join(f"<tr>{row}</tr>" for row in cells)
-    return _Table(
+    return _Html(
         f'<div class="wide"><table><caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
     )
 
@@ -260,21 +242,13 @@ def _page(line: str, sections: Mapping[str, Iterable[_Part]]) -> bytes:
                     f'<div class="wide"><div class="figure" id="figure-{len(drawn)}" style="height:{height}px"></div></div>'
                 )
                 drawn.append(json.loads(figure.to_json()))
-            elif isinstance(part, _Svg):
-                parts.append(f'<div class="wide flow">{part}</div>')
-            elif isinstance(part, _Table):
-                parts.append(part)
             elif part:
-                name = ' class="finding"' if isinstance(part, _Finding) else ""
-                parts.append(f'<p dir="auto"{name}>{escape(part)}</p>')
+                parts.append(part if isinstance(part, _Html) else f'<p dir="auto">{escape(part)}</p>')
         parts.append("</section>")
-    style, draw = (
-        files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("report.css", "report.js")
-    )
+    style, draw = (files(__package__).joinpath(f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     scripts = [get_plotlyjs(), draw] if drawn else []
-    allowed = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in scripts
-    )
+    hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
+    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src {allowed or chr(39) + 'none' + chr(39)}"
     data = json.dumps(drawn).replace("<", "\\u003c")
     return "".join(

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, groupby
 from typing import Any, BinaryIO
@@ -30,15 +30,22 @@ from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads
 from evalcore.runs.queries import are_suspect
 from evalcore.stats.wording import counted
-from evalcore.study import contents, frames, lookups, store
+from evalcore.study import contents, frames, freezing, lookups, store
 from evalcore.study.acting import allow
+from evalcore.study.audit import trail
 from evalcore.study.corrections import mending, renaming
 from evalcore.study.csv_cells import DANGEROUS
 from evalcore.study.db import Engine, Session, reading, writing
+from evalcore.study.frames import records
 from evalcore.study.policies import check_can_export, visible_verdicts
 from evalcore.study.schema import LABELS_EXPORTED, MAX_POINTS, REPEAT, Format, Label, RaterKind, Seen, Viewer
 
 WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
+MEANING = {
+    "labels": "One row per item (one criterion of one response): the judge's label, the physicians', and the label to use.",
+    "scores": "One row per response and judge: points and score.",
+}
+"""Of those that programs read as well; the page has the others."""
 _AT_ONCE = 50_000
 """Rows whose lines are made at once."""
 _DANGEROUS = f"^'*[{re.escape(''.join(DANGEROUS))}]"
@@ -268,34 +275,23 @@ def to_csv(items: pd.DataFrame) -> bytes:
 WRITERS = {"csv": write_csv, "parquet": write_parquet, "jsonl": write_jsonl}
 
 
-@dataclass
-class Written:
-    """How many rows were written, and the names of the examples in them."""
-
-    n_rows: int = 0
-    named: set[str] = field(default_factory=set)
-
-
-def write(engine: Engine, what: str, file_format: str, file: BinaryIO, part: Part | None = None) -> Written:
-    """Write one of the tables, a part at a time; the errors of `table`."""
-    written = Written()
-
+def write(
+    engine: Engine, what: str, file_format: str, file: BinaryIO, part: Part | None = None
+) -> tuple[int, set[str]]:
+    """Write one of the tables, a part at a time: how many rows, and the names of the examples in them. The errors of `table`."""
+    n_rows, named = 0, set[str]()
     schema = None if file_format == "csv" else schema_of(what)  # CSV is made of dictionaries
 
     def counted_rows(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        nonlocal n_rows
         for rows in parts:
-            written.n_rows += len(rows)
-            written.named.update(rows["example_id"].unique().to_pylist())
+            n_rows += len(rows)
+            named.update(rows["example_id"].unique().to_pylist())
             yield rows if schema is None else rows.cast(schema)
 
     with in_parts(engine, what, part) as parts:
         WRITERS[file_format](counted_rows(parts), file)
-    return written
-
-
-def records(items: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as Python's own values, None where there is none."""
-    return items.astype(object).where(items.notna(), None).to_dict(orient="records")  # type: ignore[return-value]
+    return n_rows, named
 
 
 def mended(engine: Engine) -> list[str]:
@@ -314,14 +310,21 @@ def mended(engine: Engine) -> list[str]:
     return sentences
 
 
+def codebook(engine: Engine, what: str) -> str:
+    """The codebook of a table with what is to be known of the study as it is now."""
+    columns_of(what)
+    with reading(engine) as session:
+        trail_hash, versions = trail.trail_head(session)[1], freezing.sentences(freezing.versions(session))
+    return codebook_text(what, trail_hash, [*versions, *mended(engine)])
+
+
 def codebook_text(what: str, trail_hash: str = "", said: Iterable[str] = ()) -> str:
     """The codebook of a table as Markdown; with the last hash of the audit trail as it was then, and what else is to be known (`mended`, frozen versions)."""
     rows = "\n".join(f"| {column} | {meaning} |" for column, meaning in CODEBOOK[what])
     kept = f"\nLast hash of the audit trail: {trail_hash}\n" if trail_hash else ""
     further = "".join(f"\n- {sentence}" for sentence in said)
-    return f"# Codebook: {what}\n\n| column | meaning |\n|---|---|\n{rows}\n{kept}" + (
-        f"{further}\n" if further else ""
-    )
+    ending = f"{further}\n" if further else ""
+    return f"# Codebook: {what}\n\n| column | meaning |\n|---|---|\n{rows}\n{kept}{ending}"
 
 
 def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
@@ -354,39 +357,27 @@ def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
     return b"".join(rows)
 
 
-@dataclass(frozen=True)
-class Lines:
-    """A file of JSON Lines that the importer reads, and how many examples could not be written in it."""
-
-    content: bytes
-    n_left_out: int = 0
-
-
-def example_rows(engine: Engine, part: Part | None = None) -> Lines:
-    """The examples of one data set in HealthBench's format; those without a rubric, or with points that it does not hold, are left out and counted."""
+def example_rows(engine: Engine, part: Part | None = None) -> tuple[bytes, int]:
+    """The examples of one data set in HealthBench's format, as JSON Lines; those without a rubric, or with points that it does not hold, are counted alone."""
     part = part or Part()
     with reading(engine) as session:
         examples = queries.examples(session, _one_dataset(session, part), part.blind)
     lines, n_left_out = [], 0
     for example in examples:
-        if not example["criteria"] or any(
-            points is None or abs(points) > MAX_POINTS for _, points, _ in example["criteria"]
-        ):
+        criteria = example["criteria"]
+        if not criteria or any(points is None or abs(points) > MAX_POINTS for _, points, _ in criteria):
             n_left_out += 1
             continue
-        rubric = [
-            {"criterion": text, "points": points, "tags": json.loads(tags)}
-            for text, points, tags in example["criteria"]
-        ]
+        rubric = [{"criterion": text, "points": points, "tags": json.loads(tags)} for text, points, tags in criteria]
         line = {"prompt_id": example["prompt_id"], "prompt": json.loads(example["messages"]), "rubrics": rubric}
         line |= {"example_tags": json.loads(example["tags"]), "canary": example["canary"]}
         if example["ideal_completions"]:
             line["ideal_completions_data"] = json.loads(example["ideal_completions"])
         lines.append(orjson.dumps(line) + b"\n")
-    return Lines(b"".join(lines), n_left_out)
+    return b"".join(lines), n_left_out
 
 
-def response_rows(engine: Engine, part: Part | None = None) -> Lines:
+def response_rows(engine: Engine, part: Part | None = None) -> bytes:
     """The responses to the examples of one data set, as the format `responses` has them."""
     part = part or Part()
     with reading(engine) as session:
@@ -399,7 +390,7 @@ def response_rows(engine: Engine, part: Part | None = None) -> Lines:
                 orjson.dumps({name: value for name, value in (row | {"sent": sent}).items() if value is not None})
                 + b"\n"
             )
-    return Lines(b"".join(lines))
+    return b"".join(lines)
 
 
 def _one_dataset(session: Session, part: Part) -> str:

@@ -12,22 +12,10 @@ from evalcore.runs.item_queries import Usage
 from evalcore.runs.prompts import CONFIDENCE_MEANING, Asker, prompt_version
 from evalcore.runs.spec import RunSpec, is_address, refuse
 from evalcore.settings import settings
-from evalcore.study.acting import allow
-from evalcore.study.db import Engine, Session, reading, writing
+from evalcore.study import schema
+from evalcore.study.acting import act, allow
+from evalcore.study.db import Engine, Session, reading
 from evalcore.study.policies import check_can_run, check_can_see_replies
-from evalcore.study.schema import (
-    CASES,
-    JURY,
-    PARSER,
-    RULES,
-    STREAK,
-    Administrator,
-    Format,
-    Outcome,
-    RunKind,
-    RunState,
-    Viewer,
-)
 from evalcore.triage.predictions import JURY as MAJORITY
 from evalcore.triage.setting_queries import confidence_meanings
 
@@ -41,10 +29,10 @@ def start(
     engine: Engine,
     spec: RunSpec,
     *,
-    actor: Viewer,
+    actor: schema.Viewer,
     concurrency: int,
     max_cost: float | None = None,
-    max_failures: int = STREAK,
+    max_failures: int = schema.STREAK,
 ) -> int:
     """Start a run, or the same run again: its questions are those that have no answer yet. Nothing is asked before `work`. Returns its number.
 
@@ -53,11 +41,10 @@ def start(
     check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     with reading(engine) as session:
         allow(session, actor, check_can_run)
-        if settings().public_url and not isinstance(actor, Administrator):
+        if settings().public_url and not isinstance(actor, schema.Administrator):
             _check_is_listed(spec)
         _check(session, spec)
-    with writing(engine) as session:
-        allow(session, actor, check_can_run)
+    with act(engine, actor, check_can_run) as session:
         return store.start_run(
             session, spec, actor=actor.signature, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures
         )
@@ -71,24 +58,22 @@ def _check_is_listed(spec: RunSpec) -> None:
         refuse(f"model {spec.model.name!r}: expected an address of the server's file of models, got another one")
 
 
-def stop(engine: Engine, run_id: int, *, actor: Viewer) -> None:
+def stop(engine: Engine, run_id: int, *, actor: schema.Viewer) -> None:
     """Stop a run, wherever its workers are: within seconds they ask nothing more, finish what is in flight, and end."""
-    with writing(engine) as session:
-        allow(session, actor, check_can_run)
+    with act(engine, actor, check_can_run) as session:
         store.stop_run(session, run_id, actor=actor.signature, reason=f"{actor.signature} stopped it")
 
 
-def retry(engine: Engine, run_id: int, *, actor: Viewer, outcomes: Collection[Outcome]) -> int:
+def retry(engine: Engine, run_id: int, *, actor: schema.Viewer, outcomes: Collection[schema.Outcome]) -> int:
     """Have questions that ended so asked again at the next `work`, never answered ones. Returns how many they are."""
     with reading(engine) as session:
         allow(session, actor, check_can_run)
         check_asked(session, queries.run(session, run_id).spec)
-    with writing(engine) as session:
-        allow(session, actor, check_can_run)
+    with act(engine, actor, check_can_run) as session:
         return store.retry_questions(session, run_id, actor=actor.signature, outcomes=outcomes)
 
 
-def failures(engine: Engine, viewer: Viewer, run_id: int, **which: Any) -> pd.DataFrame:
+def failures(engine: Engine, viewer: schema.Viewer, run_id: int, **which: Any) -> pd.DataFrame:
     """What failed in a run with the replies as they came (`runs.queries.failures`), for whoever may see them."""
     with reading(engine) as session:
         allow(session, viewer, check_can_see_replies)
@@ -136,19 +121,9 @@ def plan(session: Session, spec: RunSpec) -> Planned:
     if spec.limit is not None:  # on the questions of the run, those that have ended among them
         n_missing = min(n_missing, spec.limit - n_questions + n_open)
     each = expected(session, spec)
-    prompt_tokens = round((each.prompt_tokens or 0.0) * n_missing)
-    completion_tokens = round((each.completion_tokens or 0.0) * n_missing)
-    return Planned(
-        n_all=n_all,
-        n_there=n_there,
-        n_failed=n_failed,
-        n_missing=n_missing,
-        prompt_tokens=prompt_tokens,
-        completion_tokens=completion_tokens,
-        cost=spec.model.cost(prompt_tokens, completion_tokens),
-        seconds_each=each.seconds,
-        n_before=each.n_questions,
-    )
+    tokens = (round((each.prompt_tokens or 0.0) * n_missing), round((each.completion_tokens or 0.0) * n_missing))
+    cost = spec.model.cost(*tokens)
+    return Planned(n_all, n_there, n_failed, n_missing, *tokens, cost, each.seconds, each.n_questions)
 
 
 def expected(session: Session, spec: RunSpec) -> Usage:
@@ -162,7 +137,7 @@ def expected(session: Session, spec: RunSpec) -> Usage:
         n_characters = sum(len(message.content) for request in requests for message in request.messages)
         prompt = n_characters / CHARACTERS_A_TOKEN / len(requests) if requests else 0.0
     if completion is None:
-        usual = VERDICT_TOKENS if spec.kind is RunKind.JUDGE else ANSWER_TOKENS
+        usual = VERDICT_TOKENS if spec.kind is schema.RunKind.JUDGE else ANSWER_TOKENS
         completion = float(min(usual, spec.model.max_tokens or usual))
     return Usage(before.n_questions, prompt, completion, before.seconds)
 
@@ -175,7 +150,7 @@ def spent(session: Session, run_id: int) -> float | None:
     return (calls.cost or 0.0) * (1 + calls.n_without_cost / calls.n_with_cost)
 
 
-def check_bounds(spec: RunSpec, *, concurrency: int, max_cost: float | None, max_failures: int = STREAK) -> None:
+def check_bounds(spec: RunSpec, *, concurrency: int, max_cost: float | None, max_failures: int = schema.STREAK) -> None:
     """Raise RunRefused, with one sentence, where a run cannot be held to these."""
     if not 1 <= concurrency <= MAX_CONCURRENCY:
         refuse(f"concurrency: expected 1 to {MAX_CONCURRENCY:,}, got {concurrency}")
@@ -202,10 +177,10 @@ def _check(session: Session, spec: RunSpec) -> None:
     known = queries.datasets(session)
     if spec.dataset not in known:
         refuse(f"data set: expected one of {_some(known) or 'none: the study has no examples'}, got {spec.dataset!r}")
-    if spec.kind is not RunKind.JUDGE:
+    if spec.kind is not schema.RunKind.JUDGE:
         return
     models = queries.models_of(session, spec.dataset)
-    kind = "responses with a text in the format conversation" if spec.dataset == CASES else "responses"
+    kind = "responses with a text in the format conversation" if spec.dataset == schema.CASES else "responses"
     if not models:
         refuse(f"data set: {spec.dataset!r} has no {kind} to judge")
     unknown = sorted(set(spec.of_models) - set(models))
@@ -215,10 +190,10 @@ def _check(session: Session, spec: RunSpec) -> None:
 
 def check_asked(session: Session, spec: RunSpec) -> None:
     """Raise RunRefused, with one sentence, where this model cannot be asked in this way, whatever the questions are."""
-    name, is_triage, is_judge = spec.model.name, spec.kind is RunKind.TRIAGE, spec.kind is RunKind.JUDGE
+    name, is_triage, is_judge = spec.model.name, spec.kind is schema.RunKind.TRIAGE, spec.kind is schema.RunKind.JUDGE
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         refuse(f"model: expected a name of 1 to {MAX_NAME} printable characters, got {name[:80]!r}")
-    if is_judge and name in (PARSER, RULES, MAJORITY):
+    if is_judge and name in (schema.PARSER, schema.RULES, MAJORITY):
         refuse(f"judge: expected another name than {name!r}, which is that of a judge that ships with Overread")
     if "@" in spec.model.base_url:  # the address itself is not shown
         instead = "name the variable that holds the key instead"
@@ -228,16 +203,18 @@ def check_asked(session: Session, spec: RunSpec) -> None:
     for word, number in (("samples", spec.n_samples), ("repeats", spec.n_repeats), ("limit", spec.limit)):
         if number is not None and number < 1:
             refuse(f"{word}: expected 1 or more, got {number}")
-    if is_triage and not (spec.formats and set(spec.formats) <= set(Format)):
-        refuse(f"formats: expected one or both of {', '.join(Format)}, got {', '.join(spec.formats) or 'nothing'}")
-    if is_triage != (spec.dataset == CASES) and not is_judge:
+    if is_triage and not (spec.formats and set(spec.formats) <= set(schema.Format)):
+        refuse(
+            f"formats: expected one or both of {', '.join(schema.Format)}, got {', '.join(spec.formats) or 'nothing'}"
+        )
+    if is_triage != (spec.dataset == schema.CASES) and not is_judge:
         other = "" if is_triage else "another than "
-        refuse(f"data set: expected {other}{CASES!r} for {spec.kind}, got {spec.dataset!r}")
+        refuse(f"data set: expected {other}{schema.CASES!r} for {spec.kind}, got {spec.dataset!r}")
     check_prompt(spec)
     _check_as_before(session, spec)
     if not is_judge:
         return
-    if any(rater.name == name and rater.version.startswith(JURY) for rater in jury_queries.judges(session)):
+    if any(rater.name == name and rater.version.startswith(schema.JURY) for rater in jury_queries.judges(session)):
         refuse(f"judge: expected another name than {name!r}, which is that of a jury of this study")
     meaning = confidence_meanings(session).get(name, CONFIDENCE_MEANING)
     if spec.with_confidence and meaning is not CONFIDENCE_MEANING:
@@ -254,11 +231,11 @@ def _check_as_before(session: Session, spec: RunSpec) -> None:
         if one.model.asked_how == spec.model.asked_how:
             continue
         if one.prompt_version != spec.prompt_version:  # answers to the same may stand together all the same
-            is_same = one.kind is spec.kind and spec.kind is not RunKind.JUDGE and one.dataset == spec.dataset
-            if not is_same or (one.kind is RunKind.TRIAGE and not set(one.formats) & set(spec.formats)):
+            is_same = one.kind is spec.kind and spec.kind is not schema.RunKind.JUDGE and one.dataset == spec.dataset
+            if not is_same or (one.kind is schema.RunKind.TRIAGE and not set(one.formats) & set(spec.formats)):
                 continue
         # of a run that ended without one answer, as after a typing error, there is nothing to mix up
-        if row.state is RunState.OPEN or queries.counts(session, row.run_id).outcomes[Outcome.ANSWERED]:
+        if row.state is schema.RunState.OPEN or queries.counts(session, row.run_id).outcomes[schema.Outcome.ANSWERED]:
             refuse(
                 f"{spec.model.name!r} was asked otherwise in run {row.run_id} ({_how(one)}), and now with {_how(spec)}; give it another name, "
                 "so that its answers are not mixed up"

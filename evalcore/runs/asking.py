@@ -15,9 +15,8 @@ from typing import TypeVar
 from evalcore.errors import DatabaseFault, JudgeReplyInvalid, OverreadError, RunRefused
 from evalcore.runs import queries, spec, store
 from evalcore.runs.model_client import CallFailed, ModelClient
-from evalcore.runs.prompts import Asked, Asker
+from evalcore.runs.prompts import Asked, Asker, Judged
 from evalcore.runs.queries import Calls, Counts, Progress, RunRow
-from evalcore.runs.replies import Judged
 from evalcore.runs.store import Answer, Saved, save_answers
 from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted

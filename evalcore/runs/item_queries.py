@@ -3,21 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Float,
-    Integer,
-    Select,
-    Table,
-    case,
-    cast,
-    exists,
-    func,
-    literal_column,
-    null,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 from sqlmodel import Session
 
 from evalcore.runs.queries import rows
@@ -25,7 +11,7 @@ from evalcore.runs.spec import Question, RunSpec
 from evalcore.study.schema import CASES, Format, Outcome, RaterKind, RunKind, Stage, repeat_version
 from evalcore.study.tables import STORED, TABLES, alias
 
-_NOTHING: Any = cast(null(), Integer)
+_NOTHING: Any = sa.cast(sa.null(), sa.Integer)
 _QUESTION = TABLES["run_question"].c
 
 
@@ -43,10 +29,10 @@ class Items(NamedTuple):
     `mixed` is a number by which they stand in an order that has nothing to do with what they are.
     """
 
-    statement: Select[Any]
+    statement: sa.Select[Any]
     key: tuple[Any, Any, Any]
-    is_there: ColumnElement[bool]
-    mixed: ColumnElement[int]
+    is_there: sa.ColumnElement[bool]
+    mixed: sa.ColumnElement[int]
 
 
 def parts(spec: RunSpec) -> Iterator[Part]:
@@ -70,26 +56,24 @@ def items(spec: RunSpec, part: Part) -> Items:
     response with a text to a case in the format conversation (judge). An answer is there where the model has a response of this sample, or
     the judge of this repeat has a verdict on the item; one that came with a file counts as well.
     """
-    example, response, criterion, cases = (
-        TABLES[name].c for name in ("example", "response", "criterion", "acuity_case")
-    )
-    statement: Select[Any]
+    example, response, criterion, cases = (TABLES[one].c for one in ("example", "response", "criterion", "acuity_case"))
+    statement: sa.Select[Any]
     key: tuple[Any, Any, Any]
     order: tuple[Any, ...]
     if spec.kind is not RunKind.JUDGE:
         key, order = (example.id, _NOTHING, _NOTHING), (example.id,)
-        statement = select(*key).where(example.dataset == _called("dataset", spec.dataset))
+        statement = sa.select(*key).where(example.dataset == _called("dataset", spec.dataset))
         if spec.kind is RunKind.TRIAGE:
-            statement = statement.where(exists().where(cases.example_id == example.id))
+            statement = statement.where(sa.exists().where(cases.example_id == example.id))
     elif spec.dataset == CASES:
         key, order = (response.example_id, response.id, _NOTHING), (response.id,)
-        is_case = exists().where(cases.example_id == response.example_id)
+        is_case = sa.exists().where(cases.example_id == response.example_id)
         in_conversation = response.dataset == Format.CONVERSATION.evaluation
-        statement = select(*key).where(in_conversation, response.text != "", is_case)
+        statement = sa.select(*key).where(in_conversation, response.text != "", is_case)
     else:
         key, order = (response.example_id, response.id, criterion.id), (response.id, criterion.position)
         statement = (
-            select(*key)
+            sa.select(*key)
             .select_from(TABLES["response"])
             .join(TABLES["example"], example.id == response.example_id)
             .join(TABLES["criterion"], criterion.example_id == response.example_id)
@@ -99,7 +83,7 @@ def items(spec: RunSpec, part: Part) -> Items:
         model = TABLES["model"].c
         statement = statement.where(
             response.model_id.in_(
-                select(model.id).where(model.name.in_([_called("model", name) for name in spec.of_models]))
+                sa.select(model.id).where(model.name.in_([_called("model", name) for name in spec.of_models]))
             )
         )
     numbers = (key[1], key[2]) if spec.kind is RunKind.JUDGE else (key[0],)
@@ -109,29 +93,33 @@ def items(spec: RunSpec, part: Part) -> Items:
     return Items(statement.order_by(*order), key, _is_there(spec, part, *key), mixed)
 
 
-def open_questions(run_id: int, spec: RunSpec, part: Part) -> Select[Any]:
+def open_questions(run_id: int, spec: RunSpec, part: Part) -> sa.Select[Any]:
     """The items of a part that have no answer and are no question of the run yet: the columns of `run_question`, from run_id to repeat."""
     found = items(spec, part)
     example_id, response_id, criterion_id = found.key
-    is_asked = exists().where(
+    is_asked = sa.exists().where(
         *_of_part(run_id, part),
         _QUESTION.example_id == example_id,
         _or_0(_QUESTION.response_id) == _or_0(response_id),
         _or_0(_QUESTION.criterion_id) == _or_0(criterion_id),
     )
-    constant: tuple[Any, ...] = (literal_column(f"'{part.format}'"), _literal(part.sample_index), _literal(part.repeat))
+    constant: tuple[Any, ...] = (
+        sa.literal_column(f"'{part.format}'"),
+        _literal(part.sample_index),
+        _literal(part.repeat),
+    )
     columns = found.statement.with_only_columns(_literal(run_id), *found.key, *constant)
     return columns.where(~found.is_there, ~is_asked)
 
 
-def not_answered(run_id: int, spec: RunSpec, part: Part, *, is_there: bool) -> tuple[ColumnElement[bool], ...]:
+def not_answered(run_id: int, spec: RunSpec, part: Part, *, is_there: bool) -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions of a run's questions of this part that are open or have failed, whose item has an answer by now or has none."""
-    still = func.coalesce(_QUESTION.outcome, literal_column("''")) != Outcome.ANSWERED.value
+    still = sa.func.coalesce(_QUESTION.outcome, sa.literal_column("''")) != Outcome.ANSWERED.value
     there = _is_there(spec, part, _QUESTION.example_id, _QUESTION.response_id, _QUESTION.criterion_id)
     return *_of_part(run_id, part), still, there if is_there else ~there
 
 
-def _of_part(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
+def _of_part(run_id: int, part: Part) -> tuple[sa.ColumnElement[bool], ...]:
     return (
         _QUESTION.run_id == run_id,
         _QUESTION.format == part.format,
@@ -140,34 +128,36 @@ def _of_part(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _is_there(spec: RunSpec, part: Part, example_id: Any, response_id: Any, criterion_id: Any) -> ColumnElement[bool]:
+def _is_there(
+    spec: RunSpec, part: Part, example_id: Any, response_id: Any, criterion_id: Any
+) -> sa.ColumnElement[bool]:
     if spec.kind is not RunKind.JUDGE:
         # a hidden one is there too: its place is taken, and nobody asks for it anew
-        return or_(*(_is_given(tables, spec, part, example_id) for tables in (TABLES, STORED)))
+        return sa.or_(*(_is_given(tables, spec, part, example_id) for tables in (TABLES, STORED)))
     verdict, rater = alias("verdict", "given").c, TABLES["rater"].c
-    judge = select(rater.id).where(
+    judge = sa.select(rater.id).where(
         rater.kind == RaterKind.JUDGE.value,
         rater.name == _called("judge", spec.model.name),
         rater.prompt_version == repeat_version(spec.prompt_version, part.repeat),
     )
     by_judge = (verdict.rater_id == judge.scalar_subquery(), verdict.stage == Stage.JUDGE.value)
     if spec.dataset == CASES:  # as the index on such verdicts has it
-        of_response = _or_0(verdict.response_id) == response_id
-        return exists().where(verdict.example_id == example_id, of_response, verdict.criterion_id.is_(None), *by_judge)
-    return exists().where(verdict.response_id == response_id, verdict.criterion_id == criterion_id, *by_judge)
+        on_it = _or_0(verdict.response_id) == response_id
+        return sa.exists().where(verdict.example_id == example_id, on_it, verdict.criterion_id.is_(None), *by_judge)
+    return sa.exists().where(verdict.response_id == response_id, verdict.criterion_id == criterion_id, *by_judge)
 
 
 def _called(kind: str, name: str) -> Any:
     """The name that is shown for one of a run's specification, which keeps what was asked for."""
     other = TABLES["other_name"].c
-    return func.coalesce(select(other.now).where(other.kind == kind, other.was == name).scalar_subquery(), name)
+    return sa.func.coalesce(sa.select(other.now).where(other.kind == kind, other.was == name).scalar_subquery(), name)
 
 
-def _is_given(tables: Mapping[str, Table], spec: RunSpec, part: Part, example_id: Any) -> ColumnElement[bool]:
+def _is_given(tables: Mapping[str, sa.Table], spec: RunSpec, part: Part, example_id: Any) -> sa.ColumnElement[bool]:
     response, model = tables["response"].alias("given").c, tables["model"].c
     name, made_for = spec.model.name, evaluation(spec, part.format)
-    named = select(model.id).where(model.name.in_([name, _called("model", name)]))
-    return exists().where(
+    named = sa.select(model.id).where(model.name.in_([name, _called("model", name)]))
+    return sa.exists().where(
         response.example_id == example_id,
         response.model_id.in_(named),
         response.dataset.in_([made_for, _called("evaluation", made_for)]),
@@ -177,11 +167,11 @@ def _is_given(tables: Mapping[str, Table], spec: RunSpec, part: Part, example_id
 
 def _or_0(column: Any) -> Any:
     """As the indexes have it: with the number itself, since SQLite finds none by a bound variable."""
-    return func.coalesce(column, literal_column("0"))
+    return sa.func.coalesce(column, sa.literal_column("0"))
 
 
 def _literal(value: int) -> Any:
-    return literal_column(str(int(value)))
+    return sa.literal_column(str(int(value)))
 
 
 def counted(session: Session, spec: RunSpec) -> tuple[int, int]:
@@ -189,8 +179,8 @@ def counted(session: Session, spec: RunSpec) -> tuple[int, int]:
     n_all = n_there = 0
     for part in parts(spec):
         found = items(spec, part)
-        there = func.coalesce(func.sum(case((found.is_there, 1), else_=0)), 0)
-        summed = found.statement.order_by(None).with_only_columns(func.count(), there)
+        there = sa.func.coalesce(sa.func.sum(sa.case((found.is_there, 1), else_=0)), 0)
+        summed = found.statement.order_by(None).with_only_columns(sa.func.count(), there)
         every, with_answer = session.connection().execute(summed).one()
         n_all, n_there = n_all + int(every), n_there + int(with_answer)
     return n_all, n_there
@@ -201,7 +191,7 @@ def left(session: Session, run_id: int, spec: RunSpec) -> tuple[int, int]:
     n_open = n_failed = 0
     for part in parts(spec):
         of_part = not_answered(run_id, spec, part, is_there=False)
-        numbers = select(func.count(), func.count(_QUESTION.outcome)).where(*of_part)
+        numbers = sa.select(sa.func.count(), sa.func.count(_QUESTION.outcome)).where(*of_part)
         every, ended = session.connection().execute(numbers).one()
         n_open, n_failed = n_open + int(every) - int(ended), n_failed + int(ended)
     return n_open, n_failed
@@ -238,8 +228,8 @@ def usage_before(session: Session, spec: RunSpec) -> Usage:
     ]
     call = TABLES["run_call"].c
     replied = (Outcome.ANSWERED.value, Outcome.UNREADABLE.value, Outcome.REFUSED.value)
-    means = (func.avg(cast(column, Float)) for column in (call.prompt_tokens, call.completion_tokens, call.seconds))
-    summed = select(func.count(call.question_id.distinct()), func.count(), *means).where(
+    means = (sa.func.avg(sa.cast(one, sa.Float)) for one in (call.prompt_tokens, call.completion_tokens, call.seconds))
+    summed = sa.select(sa.func.count(call.question_id.distinct()), sa.func.count(), *means).where(
         call.run_id.in_(numbers), call.outcome.in_(replied)
     )
     n, n_calls, *each = session.connection().execute(summed).one()

@@ -14,9 +14,8 @@ from sqlmodel import Session
 
 from evalcore.errors import DatabaseFault, NotFound
 from evalcore.runs.item_queries import evaluation, not_answered, open_questions, parts
-from evalcore.runs.prompts import CONFIDENCE_MEANING
+from evalcore.runs.prompts import CONFIDENCE_MEANING, Judged
 from evalcore.runs.queries import CHUNK, RunRow, clock, this_host, workers
-from evalcore.runs.replies import Judged
 from evalcore.runs.spec import LAST_ONE, WAS_STOPPED, Call, Question, RunSpec
 from evalcore.study.schema import ANSWERS_SAVED, Outcome, RaterKind, RunKind, RunState, Stage, Verdict, repeat_version
 from evalcore.study.store import Bulk, append_event, ensure_rater, first_name, written
@@ -351,14 +350,11 @@ def _save_responses(session: Session, bulk: Bulk, spec: RunSpec, good: Sequence[
         wanted[asked.example_id, evaluation(spec, asked.format), asked.sample_index] = text
     places, there = list(wanted), set[tuple[Any, ...]]()
     for start in range(0, len(places), CHUNK):
-        for response in (
-            TABLES["response"].c,
-            STORED["response"].c,
-        ):  # also one that is hidden: nobody asks for it anew
+        # also one that is hidden: nobody asks for it anew
+        for response in (TABLES["response"].c, STORED["response"].c):
             place = (response.example_id, response.dataset, response.sample_index)
-            taken = select(*place).where(
-                tuple_(*place).in_(places[start : start + CHUNK]), response.model_id == model_id
-            )
+            wanted_there = tuple_(*place).in_(places[start : start + CHUNK])
+            taken = select(*place).where(wanted_there, response.model_id == model_id)
             there |= {tuple(row) for row in connection.execute(taken)}
     new = {key: text for key, text in wanted.items() if key not in there}
     columns = ("example_id", "dataset", "sample_index", "text")

@@ -27,7 +27,7 @@ from evalcore.runs.summary import Figures
 from evalcore.settings import started_again
 from evalcore.stats.wording import counted
 from evalcore.study import snapshot
-from evalcore.study.db import DBAPIError, Engine, Session, connect, reading, writing
+from evalcore.study.db import DBAPIError, Engine, Session, connected, reading, writing
 from evalcore.study.schema import Administrator, Outcome, RunKind, RunState
 from evalcore.study.store import index_texts
 from evalcore.triage.acts import LevelsRead, read_levels
@@ -214,13 +214,11 @@ def _end(engine: Engine, row: RunRow, worker_id: int, reason: str | None, *, for
 def start_worker(engine_location: str, run_id: int) -> int:
     """Start a process that works on a run that is open, and wait until it does, or has ended. Returns the process's number.
 
-    It outlives the browser and the server that started it, and is found again by its row. What it prints goes to a file in the system's temporary
-    folder that only the present account can read. It is told by its environment which study it is: arguments are seen by everybody on the
-    machine, and a URL may hold a password. The key it takes from there, too. RunRefused: the run is not open, the variable with the key is
-    not set here, or the process ended with an error, whose last words are in the sentence.
+    It outlives the browser and the server that started it, and is found again by its row. What it prints goes to a temporary file that only this account can
+    read. It takes the study and the key from its environment: arguments are seen by everybody, and a URL may hold a password. RunRefused: the run is not open,
+    the key's variable is not set here, or the process ended with an error, whose last words are in the sentence.
     """
-    engine = connect(engine_location)
-    try:
+    with connected(engine_location) as engine:
         with reading(engine) as session:
             row = queries.run(session, run_id)
         if row.state is not RunState.OPEN:
@@ -234,8 +232,6 @@ def start_worker(engine_location: str, run_id: int) -> int:
                 if any((worker.host, worker.pid) == here for worker in alive(session, run_id)):
                     break
             time.sleep(_LOOK_SECONDS)
-    finally:
-        engine.dispose()
     if process.returncode:
         words = " ".join(log.read_text("utf-8", "replace").split())[-_MAX_WORDS:]
         refuse(f"run {run_id}: the process that was started has ended: {words or 'it said nothing'} (see {log})")

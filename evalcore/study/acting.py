@@ -1,7 +1,7 @@
 """Who acts, read anew in the transaction of the act and held against the rule; and the acts that set a study up."""
 
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 import msgspec
 from sqlalchemy import Engine
@@ -32,6 +32,14 @@ def allow(session: Session, viewer: Viewer, check: Callable[..., None], *what: o
     return known
 
 
+@contextmanager
+def act(engine: Engine, actor: Viewer, check: Callable[..., None], **how: bool) -> Iterator[Session]:
+    """The transaction of an act (`db.writing`) that this rule allows."""
+    with writing(engine, **how) as session:
+        allow(session, actor, check)
+        yield session
+
+
 def opened(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     """A study, brought up to date and made where there is none yet; nobody's act, so nothing of it is in the trail."""
     engine = open_study(location, wait_seconds=wait_seconds)
@@ -55,8 +63,7 @@ def prepare_search(engine: Engine) -> None:
 
 def add_person(engine: Engine, name: str, *, actor: Viewer, **profile: Iterable[str]) -> None:
     """`store.add_person` with roles, specialties and languages, by a lead; also of a frozen study, which somebody new may look at."""
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, policies.check_can_add_people)
+    with act(engine, actor, policies.check_can_add_people, though_frozen=True) as session:
         store.add_person(session, name, **profile, actor=actor.signature)
 
 
@@ -70,27 +77,23 @@ def begin(engine: Engine, name: str) -> None:
 
 def set_families(engine: Engine, table: families.Table, *, actor: Viewer) -> bool:
     """`store.set_families`, by a researcher or a lead."""
-    with writing(engine) as session:
-        allow(session, actor, policies.check_can_set_families)
+    with act(engine, actor, policies.check_can_set_families) as session:
         return store.set_families(session, table, actor=actor.signature)
 
 
 def state_analysis(engine: Engine, spec: Analysis, *, actor: Viewer) -> int | None:
     """`store.state_analysis`, by a researcher or a lead."""
-    with writing(engine) as session:
-        allow(session, actor, policies.check_can_state_analysis)
+    with act(engine, actor, policies.check_can_state_analysis) as session:
         return store.state_analysis(session, spec, actor=actor.signature)
 
 
 def set_guideline(engine: Engine, guideline: str, *, actor: Viewer) -> int:
     """`store.set_guideline`, by a lead."""
-    with writing(engine) as session:
-        allow(session, actor, policies.check_can_assign)
+    with act(engine, actor, policies.check_can_assign) as session:
         return store.set_guideline(session, guideline, actor=actor.signature)
 
 
 def set_rules(engine: Engine, rules: Rules, *, actor: Viewer) -> None:
     """`store.set_rules`, by a lead."""
-    with writing(engine) as session:
-        allow(session, actor, policies.check_can_assign)
+    with act(engine, actor, policies.check_can_assign) as session:
         store.set_rules(session, rules, actor=actor.signature)

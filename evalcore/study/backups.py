@@ -21,7 +21,7 @@ from sqlmodel import Session, SQLModel
 from evalcore.errors import OverreadError, refuse
 from evalcore.study import browse, store
 from evalcore.study.audit.chain import ChainReport, verify
-from evalcore.study.db import DBAPIError, connect, is_known, is_up_to_date, migrations, open_study, reading, upgrade
+from evalcore.study.db import DBAPIError, connected, is_known, is_up_to_date, migrations, open_study, reading, upgrade
 from evalcore.study.tables import TABLES
 
 MANIFEST, FORMAT = "overread.json", "overread backup 1"
@@ -46,17 +46,13 @@ def restore(path: Path, location: str) -> ChainReport:
         refuse(f"{path}: expected the file of a backup, got none")
     with path.open("rb") as file:
         is_sqlite = file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
-    engine = connect(location)
-    try:
+    with connected(location) as engine:
         if is_sqlite != (engine.dialect.name == "sqlite"):
             found, wanted = ("SQLite", "PostgreSQL") if is_sqlite else ("PostgreSQL", "SQLite")
-            refuse(
-                f"{path}: expected a backup of a study in {wanted}, as --db names, got one in {found} or something else"
-            )
+            expected = f"expected a backup of a study in {wanted}, as --db names"
+            refuse(f"{path}: {expected}, got one in {found} or something else")
         if not is_sqlite:
             return _load(engine, path)
-    finally:
-        engine.dispose()
     with _unfinished(Path(engine.url.database or "")) as copy:
         with (
             closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as source,
@@ -65,8 +61,7 @@ def restore(path: Path, location: str) -> ChainReport:
             try:
                 source.backup(target)
             except sqlite3.DatabaseError as error:
-                msg = f"{path}: the file is damaged: {error}. Nothing was restored."
-                raise OverreadError(msg) from error
+                refuse(f"{path}: the file is damaged: {error}. Nothing was restored.")
         open_study(str(copy)).dispose()  # brings an older one up to date
         for earlier in copy.parent.glob(f"{copy.name}.before-migration-*"):
             earlier.unlink()  # the backup itself is what was before
@@ -89,8 +84,7 @@ def _unfinished(path: Path) -> Iterator[Path]:
         os.fsync(folder)
         os.close(folder)
     except (OSError, sqlite3.Error) as error:
-        msg = f"{path}: cannot be written: {error}"
-        raise OverreadError(msg) from error
+        refuse(f"{path}: cannot be written: {error}")
     finally:
         for name in (copy.name, f"{copy.name}-wal", f"{copy.name}-shm", f"{copy.name}-journal"):
             copy.with_name(name).unlink(missing_ok=True)
@@ -178,8 +172,7 @@ def _load(engine: Engine, path: Path) -> ChainReport:
     if not is_known(manifest["revision"]):
         refuse(f"{path}: was written by a newer version of Overread. Update Overread to restore it.")
     with engine.begin() as connection, zipfile.ZipFile(path) as packed:
-        if inspect(connection).get_table_names():
-            refuse("--db: expected a database without tables, got a study or something else. Nothing was overwritten.")
+        _check_is_empty(connection, "--db")
         command.upgrade(migrations(connection), manifest["revision"])
         for table, copied in manifest["tables"].items():
             with packed.open(table) as member, _copying(connection, table, copied["columns"], "FROM STDIN") as rows:
@@ -210,55 +203,49 @@ SEARCH = frozenset({"search_entry", "search_pending"})
 
 def copy_study(source: str, target: str) -> ChainReport:
     """Make a study in a database that holds none, from another. Returns how far the copy's audit trail holds."""
-    into = connect(target)
-    try:
-        _check_is_empty(into)
-        origin = _current(source)
-        try:
-            with (
-                reading(origin, every_row=True) as session,
-                into.execution_options(immediate=True).begin() as connection,
-            ):
-                command.upgrade(migrations(connection), "head")
-                for table in SQLModel.metadata.sorted_tables:  # each after those that it refers to
-                    if table.name in SEARCH:
-                        continue
+    with connected(target) as into:
+        with into.connect() as connection:
+            _check_is_empty(connection, "--to")
+        with (
+            _current(source) as origin,
+            reading(origin, every_row=True) as session,
+            into.execution_options(immediate=True).begin() as connection,
+        ):
+            command.upgrade(migrations(connection), "head")
+            for table in SQLModel.metadata.sorted_tables:  # each after those that it refers to
+                if table.name not in SEARCH:
                     _copy(session.connection(), connection, table)
-                with Session(connection) as copied:
-                    _leave_for_search(copied)
-                upgrade(connection)
-        finally:
-            origin.dispose()
+            with Session(connection) as copied:
+                _leave_for_search(copied)
+            upgrade(connection)
         store.index_texts(into)
         with reading(into) as session:
             return verify(session)
-    finally:
-        into.dispose()
 
 
-def _current(source: str) -> Engine:
+@contextmanager
+def _current(source: str) -> Iterator[Engine]:
     """The study that is copied, which stays as it is: tables of an older version are not brought up to date on the way."""
-    engine = connect(source)
-    path = Path(engine.url.database or "")
-    if engine.dialect.name == "sqlite" and not path.is_file():
-        refuse(f"--from: expected a study, got no file {path}")
-    try:
-        if not is_up_to_date(engine):
+    with connected(source) as engine:
+        path = Path(engine.url.database or "")
+        if engine.dialect.name == "sqlite" and not path.is_file():
+            refuse(f"--from: expected a study, got no file {path}")
+        try:
+            is_current = is_up_to_date(engine)
+        except DBAPIError as error:
+            refuse(f"--from: {path.name} cannot be opened as a study: {' '.join(str(error.orig).split())}")
+        if not is_current:
             shown = path if engine.dialect.name == "sqlite" else engine.url.render_as_string()
             refuse(
                 f"--from: expected a study with the tables of this version, got another version or something else in {shown}. "
                 f"Bring it up to date first: overread --db {shown} migrate. Nothing was copied."
             )
-    except DBAPIError as error:
-        msg = f"--from: {path.name} cannot be opened as a study: {' '.join(str(error.orig).split())}"
-        raise OverreadError(msg) from error
-    return engine
+        yield engine
 
 
-def _check_is_empty(engine: Engine) -> None:
-    with engine.connect() as connection:
-        if inspect(connection).get_table_names():
-            refuse("--to: expected a database without tables, got a study or something else. Nothing was overwritten.")
+def _check_is_empty(connection: Connection, option: str) -> None:
+    if inspect(connection).get_table_names():
+        refuse(f"{option}: expected a database without tables, got a study or something else. Nothing was overwritten.")
 
 
 def _copy(source: Connection, target: Connection, table: Table) -> None:

@@ -143,10 +143,8 @@ def response_texts(session: Session, which: ColumnElement[bool]) -> Iterator[tup
     """Responses with what is said of them: the number of the example of each, and its texts."""
     connection, said = session.connection(), defaultdict(list)
     of_responses = _VERDICT.response_id.in_(select(_RESPONSE.id).where(which))
-    explained = select(_VERDICT.response_id, _VERDICT.explanation).where(
-        of_responses, _VERDICT.explanation.is_not(None)
-    )
-    for number, words in connection.execute(explained.order_by(_VERDICT.id)):
+    given = select(_VERDICT.response_id, _VERDICT.explanation).where(of_responses, _VERDICT.explanation.is_not(None))
+    for number, words in connection.execute(given.order_by(_VERDICT.id)):
         said[number].append(words)
     for number, example_id, words in connection.execute(
         select(_RESPONSE.id, _RESPONSE.example_id, _RESPONSE.text).where(which)

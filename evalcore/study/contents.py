@@ -10,23 +10,9 @@ from sqlalchemy import BigInteger, Select, bindparam, case, cast, func, select
 from sqlmodel import Session, SQLModel, col, select as select_rows
 
 from evalcore.stats.wording import counted, listed
-from evalcore.study import analysis, families, lookups, tables
+from evalcore.study import analysis, families, lookups, schema, tables
 from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
-from evalcore.study.schema import (
-    PARSER,
-    PROFESSIONAL,
-    RULES,
-    TASK_TAGS,
-    Format,
-    RaterKind,
-    ReadingMode,
-    Role,
-    Rules,
-    Stage,
-    Viewer,
-    tag,
-)
 from evalcore.study.tables import TABLES
 
 if TYPE_CHECKING:
@@ -39,13 +25,13 @@ def study_key(session: Session) -> str | None:
     return key
 
 
-def rules(session: Session) -> Rules:
+def rules(session: Session) -> schema.Rules:
     """What the study has chosen; the defaults before the first start."""
     row = session.get(tables.Study, 1)
     if row is None:
-        return Rules()
-    same = {name: getattr(row, name) for name in Rules.__struct_fields__ if name != "mode"}
-    return Rules(mode=ReadingMode(row.reading_mode), **same)
+        return schema.Rules()
+    same = {name: getattr(row, name) for name in schema.Rules.__struct_fields__ if name != "mode"}
+    return schema.Rules(mode=schema.ReadingMode(row.reading_mode), **same)
 
 
 def guideline(session: Session, version: int | None = None) -> tables.Guideline | None:
@@ -56,14 +42,14 @@ def guideline(session: Session, version: int | None = None) -> tables.Guideline 
     return session.exec(statement.limit(1)).first()
 
 
-def people(session: Session, *, everybody: bool = False) -> list[Viewer]:
+def people(session: Session, *, everybody: bool = False) -> list[schema.Viewer]:
     """Who is active in the study, by name; `everybody`: those who are not let in any more as well."""
     person = TABLES["person"]
     rows = session.connection().execute(select(person).order_by(person.c.name))
     return [_viewer(row) for row in rows if everybody or row.active]
 
 
-def person(session: Session, person_id: int) -> Viewer | None:
+def person(session: Session, person_id: int) -> schema.Viewer | None:
     """One person; None where there is none of this number, or they are not let in any more."""
     return let_in(session.connection().execute(_of_number(), {"person_id": person_id}).first())
 
@@ -74,16 +60,16 @@ def _of_number() -> Select[Any]:
     return select(person).where(person.c.id == bindparam("person_id"))
 
 
-def let_in(row: Any) -> Viewer | None:
+def let_in(row: Any) -> schema.Viewer | None:
     """The person of a row of the table; None without one, or where they are not let in any more."""
     return _viewer(row) if row is not None and row.active else None
 
 
-def _viewer(row: Any) -> Viewer:
-    return Viewer(
+def _viewer(row: Any) -> schema.Viewer:
+    return schema.Viewer(
         person_id=row.id or 0,
         name=row.name,
-        roles=frozenset(map(Role, json.loads(row.roles))),
+        roles=frozenset(map(schema.Role, json.loads(row.roles))),
         specialties=tuple(json.loads(row.specialties)),
         languages=tuple(json.loads(row.languages)),
     )
@@ -129,14 +115,16 @@ def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, 
         open_ = col(tables.Verdict.example_id).not_in(list(hidden))
         of_physicians, readers = of_physicians.where(open_), readers.where(open_)
     judges = select(func.count(col(tables.Rater.name).distinct())).where(
-        is_judge(), col(tables.Rater.name).not_in((PARSER, RULES))
+        is_judge(), col(tables.Rater.name).not_in((schema.PARSER, schema.RULES))
     )
     statements = {
         "examples": of(tables.Example),
         "criteria": of(tables.Criterion),
         "responses": of(tables.Response),
         "cases": of(tables.AcuityCase),
-        "samples": of(tables.Response).where(col(tables.Response.dataset).in_([word.evaluation for word in Format])),
+        "samples": of(tables.Response).where(
+            col(tables.Response.dataset).in_([word.evaluation for word in schema.Format])
+        ),
         "models": of(tables.Model),
         "judges": judges,
         "reviewers": readers,
@@ -177,9 +165,9 @@ def readers(session: Session, hidden: frozenset[int] = frozenset()) -> "pd.DataF
         select(*columns)
         .join(tables.Rater, verdict.rater_id == col(tables.Rater.id))
         .where(
-            col(tables.Rater.kind) == RaterKind.REVIEWER,
+            col(tables.Rater.kind) == schema.RaterKind.REVIEWER,
             verdict.label.is_not(None),
-            verdict.stage != Stage.ADJUDICATED,
+            verdict.stage != schema.Stage.ADJUDICATED,
             is_read(verdict),
             not_superseded(),
         )
@@ -207,18 +195,21 @@ def choices(session: Session) -> dict[str, list[str]]:
         for name, column in columns.items()
     }
     tagged = task_tags(session)
-    return offered | {kind: sorted(tagged[kind].dropna().unique()) for kind in TASK_TAGS}
+    return offered | {kind: sorted(tagged[kind].dropna().unique()) for kind in schema.TASK_TAGS}
 
 
 def task_tags(session: Session) -> "pd.DataFrame":
     """The tags of the examples of HealthBench Professional: example_id, and a column of each of `TASK_TAGS` (None: untagged)."""
     example, part = TABLES["example"].c, TABLES["example_subset"].c
-    members = select(part.example_id).where(part.subset == PROFESSIONAL)
+    members = select(part.example_id).where(part.subset == schema.PROFESSIONAL)
     found = frame(session, select(example.id.label("example_id"), example.tags).where(example.id.in_(members)))
     tags = [tuple(json.loads(text)) for text in found.pop("tags")]
     import pandas as pd  # noqa: PLC0415 - acts and many commands need no table
 
-    named = {kind: pd.Series([tag(one, kind) for one in tags], index=found.index, dtype=object) for kind in TASK_TAGS}
+    named = {
+        kind: pd.Series([schema.tag(one, kind) for one in tags], index=found.index, dtype=object)
+        for kind in schema.TASK_TAGS
+    }
     return found.assign(**named)
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterable
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 
 MAX_SHOWN = 200
 DANGEROUS = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
@@ -17,8 +17,7 @@ def text_of(content: bytes, name: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        msg = f"{name} line {line}: byte {error.start + 1}: expected UTF-8, got {content[error.start]:02x}"
-        raise OverreadError(msg) from error
+        refuse(f"{name} line {line}: byte {error.start + 1}: expected UTF-8, got {content[error.start]:02x}")
 
 
 def guarded(text: str) -> str:
@@ -53,5 +52,4 @@ def pairs(text: str, name: str, columns: tuple[str, str]) -> list[tuple[str, str
             (f"{name} line {reader.line_num}", unguarded(row[one] or ""), unguarded(row[other] or "")) for row in reader
         ]
     except csv.Error as error:
-        msg = f"{name} line {reader.line_num}: not CSV: {error}"
-        raise OverreadError(msg) from error
+        refuse(f"{name} line {reader.line_num}: not CSV: {error}")

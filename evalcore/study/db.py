@@ -24,7 +24,7 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, TimeoutError as NoneFree
 from sqlmodel import Session
 
-from evalcore.errors import DatabaseFault, Frozen, OverreadError, ReadOnly
+from evalcore.errors import DatabaseFault, Frozen, OverreadError, ReadOnly, refuse
 from evalcore.settings import settings
 from evalcore.study.audit import triggers
 from evalcore.study.corrections import showing
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session",
-    "before_each_commit", "connect", "fault_of", "hold_writers", "import_lock", "importing_file", "is_known", "is_up_to_date", "is_usable", "keep",
+    "before_each_commit", "connect", "connected", "fault_of", "hold_writers", "import_lock", "importing_file", "is_known", "is_up_to_date", "is_usable", "keep",
     "migrate", "open_study", "reading", "reading_apart", "reading_together", "together", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
@@ -84,8 +84,7 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
         msg = "--db: expected postgresql://NAME:PASSWORD@HOST:PORT/DATABASE or the path of a SQLite file, got no database URL"
         raise OverreadError(msg) from error
     if url.drivername not in DRIVERS:
-        msg = f"--db: expected postgresql:// or the path of a SQLite file, got {url.drivername}://"
-        raise OverreadError(msg)
+        refuse(f"--db: expected postgresql:// or the path of a SQLite file, got {url.drivername}://")
     is_postgres = url.drivername != "sqlite"
     limits = {key: value for key, value in _POSTGRES_LIMITS.items() if is_postgres and key not in url.query}
     # What is in memory is one connection's own: it has no pool of several.
@@ -102,6 +101,16 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+@contextmanager
+def connected(location: str) -> Iterator[Engine]:
+    """`connect`, until the block ends."""
+    engine = connect(location)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def _hide_values(context: ExceptionContext) -> None:
@@ -416,8 +425,7 @@ def open_study(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engin
     except DBAPIError as error:
         engine.dispose()
         reason = " ".join(str(error.orig).split())  # PostgreSQL explains on several lines
-        msg = f"{_shown(engine)} cannot be opened as a study: {reason}"
-        raise OverreadError(msg) from error
+        refuse(f"{_shown(engine)} cannot be opened as a study: {reason}")
     return engine
 
 
@@ -497,17 +505,15 @@ def _check_is_ours(engine: Engine, connection: Connection, present: str | None) 
         msg = f"{_shown(engine)} is a database of something else: it has tables, and none of them is a study's. Nothing was changed."
         raise OverreadError(msg)
     if present is not None and _EARLIER.fullmatch(present):
-        msg = (
+        refuse(
             f"{_shown(engine)} was written by Overread before version 0.1.0, which this one cannot open. Take it out with the checkout that wrote "
             "it (`overread export`), and import those files into a new study. Nothing was changed."
         )
-        raise OverreadError(msg)
     if present is not None and not is_known(present):
-        msg = (
+        refuse(
             f"{_shown(engine)} was written by a newer version of Overread (Can't locate revision identified by '{present}'). "
             "Update Overread to open it."
         )
-        raise OverreadError(msg)
 
 
 def _check_may_migrate(engine: Engine, connection: Connection) -> None:
@@ -515,11 +521,10 @@ def _check_may_migrate(engine: Engine, connection: Connection) -> None:
     if engine.dialect.name == "postgresql":
         may = "SELECT has_schema_privilege(current_user, current_schema(), 'CREATE')"
         if not connection.exec_driver_sql(may).scalar_one():
-            msg = (
+            refuse(
                 f"The tables of {_shown(engine)} are not yet those of this version of Overread, and this role may not change them. "
                 "Run `overread migrate --app-role ROLE` as their owner, then start again. Nothing was changed."
             )
-            raise OverreadError(msg)
 
 
 def _copy_sqlite(engine: Engine, revision: str) -> Path | None:

@@ -5,7 +5,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable
 from contextlib import closing
-from datetime import datetime, timedelta
+from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from evalcore.study.policies import check_can_delete
 from evalcore.study.schema import Viewer
 from evalcore.study.tables import now
 
-BESIDE = (
+BESIDE = [
     "{0}-wal",
     "{0}-shm",
     "{0}-journal",
@@ -30,7 +30,7 @@ BESIDE = (
     ".{0}.importing",
     ".{0}.import-*",
     ".{0}.*.unfinished*",
-)
+]
 """What lies beside the file of a study, by its name: SQLite's own, copies from before a migration, and what an import or a backup was at."""
 LEFT = timedelta(days=1)
 STILL_HELD = (
@@ -49,9 +49,9 @@ def name_of(engine: Engine) -> str:
     return Path(engine.url.database or "").name
 
 
-def uploads(folder: Path | None = None, *, at: datetime | None = None) -> list[Path]:
+def uploads(folder: Path | None = None) -> list[Path]:
     """Uploads that a server which was killed left in the folder of temporary files: older than a day, since one that runs removes its own with their tab."""
-    old = ((at or now()) - LEFT).timestamp()
+    old = (now() - LEFT).timestamp()
     found = (folder or Path(tempfile.gettempdir())).glob("overread-upload-*")
     return [path for path in found if path.stat().st_uid == os.getuid() and path.stat().st_mtime < old]
 
@@ -72,15 +72,7 @@ def _own_tables(connection: Connection) -> list[str]:
     return sorted(ours & set(inspect(connection).get_table_names()))
 
 
-def delete(
-    engine: Engine,
-    name: str,
-    certificate: Path,
-    *,
-    actor: Viewer,
-    also: Iterable[Path] = (),
-    at: datetime | None = None,
-) -> dict[str, Any]:
+def delete(engine: Engine, name: str, certificate: Path, *, actor: Viewer, also: Iterable[Path] = ()) -> dict[str, Any]:
     """Delete a study with all that lies beside it, by a lead, while nobody else has it open. Returns the certificate, which is written to a new file.
 
     Args:
@@ -97,7 +89,7 @@ def delete(
         "database": engine.url.render_as_string(),
         "overread": version("overread"),
         "deleted": False,
-        "at": (at or now()).isoformat(timespec="seconds"),
+        "at": now().isoformat(timespec="seconds"),
         "by": known.signature,
         "rows": counts(engine),
         "trail": {"events": n_events, "last_hash": head},
@@ -130,8 +122,7 @@ def _write(path: Path, told: dict[str, Any], *, mode: str) -> None:
         with path.open(mode) as file:
             file.write(orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
-        msg = f"{path}: the certificate cannot be written: {error.strerror or error}. Choose a new file."
-        raise OverreadError(msg) from error
+        refuse(f"{path}: the certificate cannot be written: {error.strerror or error}. Choose a new file.")
 
 
 def _delete_file(engine: Engine) -> list[str]:

@@ -50,6 +50,12 @@ def frame(session: Session, statement: Select[Any] | TextualSelect, columns: lis
     return pd.concat(typed, ignore_index=True)[names]
 
 
+def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    """Rows as Python's own values, None where there is none."""
+    plain = table.astype(object).where(table.notna(), None).rename(columns=str)  # JSON takes no enum for a name
+    return plain.to_dict(orient="records")  # type: ignore[return-value]
+
+
 def numbers(session: Session, statement: Select[Any], parameters: Mapping[str, Any] | None = None) -> frozenset[int]:
     """The whole numbers of a statement's one column. They come in one row: SQLite's driver waits its turn among the threads for each row."""
     listed = cast(statement.subquery().c[0], String)
@@ -127,10 +133,9 @@ def is_read(verdict: Any) -> Any:
     return verdict.stage != literal_column(f"'{Stage.JUDGE.value}'")
 
 
-def is_judge(rater: Any = None) -> Any:
-    """The condition that a row of `rater`, or of an alias by its columns, is a judge that speaks for itself: its repeats never have its say."""
-    columns = _RATER if rater is None else rater
-    return and_(columns.kind == RaterKind.JUDGE, columns.prompt_version.not_like(f"%{REPEAT}%"))
+def is_judge() -> Any:
+    """The condition that a row of `rater` is a judge that speaks for itself: its repeats never have its say."""
+    return and_(_RATER.kind == RaterKind.JUDGE, _RATER.prompt_version.not_like(f"%{REPEAT}%"))
 
 
 def repeats(session: Session) -> list[int]:

@@ -15,9 +15,9 @@ from sqlmodel import Session
 from evalcore.errors import AlreadyChanged, OverreadError, refuse
 from evalcore.stats.wording import counted
 from evalcore.study import contents, lookups, store
-from evalcore.study.acting import allow
+from evalcore.study.acting import act
 from evalcore.study.audit import trail
-from evalcore.study.db import AMENDED, STUDY_FROZEN, Engine, hold_writers, writing
+from evalcore.study.db import AMENDED, STUDY_FROZEN, Engine, hold_writers
 from evalcore.study.policies import check_can_freeze
 from evalcore.study.schema import Viewer
 from evalcore.study.tables import TABLES, now
@@ -82,8 +82,7 @@ def sentences(found: Sequence[Version]) -> list[str]:
 def freeze(engine: Engine, *, actor: Viewer) -> Version:
     """Freeze the study as it is; refused while somebody imports, or a run is worked on."""
     store.index_texts(engine)  # what waits for the search could not be taken up later
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_freeze)
+    with act(engine, actor, check_can_freeze, though_frozen=True) as session:
         hold_writers(session)
         found = versions(session)
         if found and found[-1].reopened_at is None:
@@ -112,21 +111,15 @@ def _check_is_at_rest(session: Session) -> None:
 def amend(engine: Engine, name: str, reason: str, *, actor: Viewer) -> Version:
     """Open a frozen study again, as an amendment with a name and a reason, which exports and the methods tell from then on."""
     name, reason = _text("name", name, MAX_NAME), _text("reason", reason, MAX_REASON)
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_freeze)
+    with act(engine, actor, check_can_freeze, though_frozen=True) as session:
         hold_writers(session)
         found = versions(session)
         if not found or found[-1].reopened_at is not None:
             refuse("The study is not frozen: it can be changed already.", AlreadyChanged)
         if name in {version.name for version in found}:
             refuse(f"name: expected a new one, got {name!r}, which is the name of a version that was frozen")
-        store.append_event(
-            session,
-            actor=actor.signature,
-            action=AMENDED,
-            subject=name,
-            detail={"reason": reason, "of": found[-1].name},
-        )
+        detail = {"reason": reason, "of": found[-1].name}
+        store.append_event(session, actor=actor.signature, action=AMENDED, subject=name, detail=detail)
         return versions(session)[-1]
 
 

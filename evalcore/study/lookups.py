@@ -44,14 +44,13 @@ _NEWER = alias("verdict", "newer")
 _IS_STANDING = ~select(_NEWER.c.id).where(_NEWER.c.supersedes == _VERDICT.c.id).exists()
 EXAMPLES = _rows_of("example", "prompt_id").where(_EXAMPLE.c.dataset == bindparam("dataset"))
 """By prompt_id, within the data set that is bound."""
+_CRITERION = TABLES["criterion"].c
 CRITERIA = (
-    select(*(TABLES["criterion"].c[name] for name in ("example_id", "text", "points", "tags", "position", "id")))
-    .where(TABLES["criterion"].c.example_id.in_(_WANTED))
+    select(*(_CRITERION[name] for name in ("example_id", "text", "points", "tags", "position", "id")))
+    .where(_CRITERION.example_id.in_(_WANTED))
     .order_by("example_id", "position")
 )
-CRITERION_TEXTS = select(TABLES["criterion"].c.id, TABLES["criterion"].c.text).where(
-    TABLES["criterion"].c.id.in_(_WANTED)
-)
+CRITERION_TEXTS = select(_CRITERION.id, _CRITERION.text).where(_CRITERION.id.in_(_WANTED))
 SUBSETS = _rows_of("example_subset", "example_id")
 VOTES = _rows_of("panel_vote", "example_id", "example_id", "place")
 _MODEL = TABLES["model"].c.name

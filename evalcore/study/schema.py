@@ -306,23 +306,19 @@ FILE_IMPORTED, LEVELS_READ, JURY_SAID, ANSWERS_SAVED = "file imported", "levels 
 PART_IMPORTED, IMPORT_STOPPED = "part of a file imported", "import stopped"
 """Of a large file that is written in parts: all but the last; and that the rest does not fit the study any more."""
 IMPORT_WITHDRAWN, IMPORT_RESTORED = "import withdrawn", "import restored"
-MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED = (
-    "response marked broken",
-    "response unmarked",
-    "name changed",
-    "names merged",
-)
-BRINGING = (
-    FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID,
-    IMPORT_WITHDRAWN, IMPORT_RESTORED, MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED,
-)  # fmt: skip
+MARKED_BROKEN, UNMARKED_BROKEN = "response marked broken", "response unmarked"
+RENAMED, MERGED = "name changed", "names merged"
+MENDING = (IMPORT_WITHDRAWN, IMPORT_RESTORED, MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED)
+"""The acts after which the trail keeps what is hidden or called otherwise."""
+BRINGING = (FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID, *MENDING)
 """The acts in the audit trail that bring judges' verdicts, or take them away."""
 LABELS_EXPORTED, JUDGE_SHOWN = "labels exported", "judge shown"
 READER_CHOSEN, VERDICTS_SEEN, PRACTISED = "reader chosen", "verdicts seen", "practised"
 SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED = "signed in", "signed out", "sign-in refused"
 IDLE = (
-    LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN, PRACTISED, PART_IMPORTED, SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED,
-)  # fmt: skip
+    *(LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN, PRACTISED),
+    *(PART_IMPORTED, SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED),
+)
 """The acts that leave the study as it is: somebody took something out of it, looked, came or went; and of a large file the end alone counts."""
 
 MIN_POINTS, MAX_POINTS = -10, 10

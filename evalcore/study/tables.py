@@ -831,10 +831,6 @@ class SuspectResponse(Numbered, table=True):
 # ---------------------------------------------------------------- every row
 
 
-def _copied() -> dict[str, sa.Table]:
-    metadata = sa.MetaData()
-    return {table.name: table.to_metadata(metadata) for table in SQLModel.metadata.sorted_tables}
-
-
-STORED = _copied()
+_STORED = sa.MetaData()
+STORED = {table.name: table.to_metadata(_STORED) for table in SQLModel.metadata.sorted_tables}
 """The same tables by name, with every row and its first name: for what writes, and what must not miss any."""

@@ -5,7 +5,6 @@ same conversations left out while they wait for a blind read of theirs, the same
 """
 
 import hashlib
-import math
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -69,9 +68,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "progress": {},
 }
 """What may be asked, with the parameters of each."""
-MEANING = {
-    "labels": "One row per item (one criterion of one response): the judge's label, the physicians', and the label to use.",
-    "scores": "One row per response and judge: points and score.",
+MEANING = export_tables.MEANING | {
     "agreement": "How far physicians agree with one another, together (pooled) and by pair; the columns are those of `overread agreement --json`.",
     "judges": "How well judges say what physicians say: balanced_f1, percentiles and error_rates, as `overread judges --json` has them.",
     "progress": "Assignments, with the columns of `overread assignments list --json` but for chosen_by and readers; and readers: reader, n_reads and "
@@ -238,7 +235,7 @@ def _rows(
     headers = {"etag": tag, "x-overread-version": str(version), **({"x-next-cursor": following} if following else {})}
     if is_csv:
         return Response(export_tables.to_csv(rows), media_type=CSV, headers=headers)
-    told = {"version": version, "rows": export_tables.records(rows), "next": following or None}
+    told = {"version": version, "rows": frames.records(rows), "next": following or None}
     body = orjson.dumps(told, default=pd.Timestamp.isoformat)
     return Response(body, media_type="application/json", headers=headers)
 
@@ -274,14 +271,14 @@ def _agreement(data: RubricData, by: str | None) -> dict[str, Any]:
     labels = agreement.labels_of(data)
     pooled = agreement.agreement(labels, by=groupings, coefficients=agreement.SHOWN)
     by_pair = agreement.pair_agreement(labels, coefficients=agreement.SHOWN)
-    return {"pooled": export_tables.records(pooled), "by_pair": export_tables.records(by_pair)}
+    return {"pooled": frames.records(pooled), "by_pair": frames.records(by_pair)}
 
 
 def _judges(data: RubricData) -> dict[str, Any]:
     f1 = quality.balanced_f1(data)
     ranks = quality.percentiles(quality.standings(f1, quality.theme_of_categories(data.items)))
     found = {"balanced_f1": f1, "percentiles": ranks, "error_rates": quality.error_rates(data, by=[OVERALL])}
-    return {name: export_tables.records(table) for name, table in found.items()}
+    return {name: frames.records(table) for name, table in found.items()}
 
 
 def _progress(engine: Engine, blind: frozenset[int]) -> dict[str, Any]:
@@ -291,15 +288,19 @@ def _progress(engine: Engine, blind: frozenset[int]) -> dict[str, Any]:
         made = assignment_queries.assignments(session).drop(columns=["chosen_by", "readers"])
         locked = assignment_queries.locked_reads(session, blind)
     readers = [
-        {"reader": name, "n_reads": len(of_reader), "reads_a_day": None if math.isnan(a_day) else a_day}
+        {"reader": name, "n_reads": len(of_reader), "reads_a_day": pace.reads_a_day(of_reader, at)}
         for name, of_reader in locked.groupby("reader")["locked_at"]
-        for a_day in [pace.reads_a_day(of_reader, at)]
     ]
-    return {"assignments": export_tables.records(made), "readers": readers}
+    return {"assignments": frames.records(made), "readers": readers}
 
 
 # ---------------------------------------------------------------- the description
 
+_LISTS = {
+    "agreement": ("pooled", "by_pair"),
+    "judges": ("balanced_f1", "percentiles", "error_rates"),
+    "progress": ("assignments", "readers"),
+}
 _TYPES = {"Int64": "integer", "float64": "number", "boolean": "boolean"}
 _REFUSALS = {
     "400": "A parameter that is not known, or a name that the study does not have.",
@@ -311,48 +312,41 @@ _REFUSALS = {
 
 def openapi() -> dict[str, Any]:
     """The description of all this by OpenAPI 3.1; it tells nothing of a study, and is the same for everybody."""
-    error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-    refusals = {status: {"description": why, "content": _content(error)} for status, why in _REFUSALS.items()}
-    paths: dict[str, Any] = {}
-    for what, parameters in PARAMETERS.items():
-        told: dict[str, Any] = {
-            "version": {"type": "integer", "description": "Grows with each act that changes the study."}
-        }
-        tables = {
-            "agreement": ("pooled", "by_pair"),
-            "judges": ("balanced_f1", "percentiles", "error_rates"),
-            "progress": ("assignments", "readers"),
-        }
-        told |= {name: {"type": "array", "items": {"type": "object"}} for name in tables.get(what, ())}
-        content: dict[str, Any] = {}
-        if what in CODEBOOKS:
-            row = {"type": "object", "properties": _columns(what), "required": list(_columns(what))}
-            told |= {"rows": {"type": "array", "items": row}, "next": {"type": ["string", "null"]}}
-            content = {CSV: {"schema": {"type": "string"}}}
-        whole = {"type": "object", "properties": told, "required": list(told)}
-        paths[f"/{what}"] = {
-            "get": {
-                "operationId": what,
-                "summary": MEANING[what],
-                "parameters": [
-                    {"name": name, "in": "query", "description": meaning, "schema": _schema_of(name)}
-                    for name, meaning in parameters.items()
-                ],
-                "responses": {
-                    "200": {"description": MEANING[what], "content": {**_content(whole), **content}},
-                    "304": {"description": "Nothing has changed since the ETag that came with If-None-Match."},
-                }
-                | refusals,
-            }
-        }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Overread", "version": "1", "description": "A study, read by programs; see docs/api.md."},
         "servers": [{"url": "."}],
         "security": [{"key": []}],
-        "paths": paths,
+        "paths": {f"/{what}": {"get": _operation(what)} for what in PARAMETERS},
         "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
     }
+
+
+def _operation(what: str) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "version": {"type": "integer", "description": "Grows with each act that changes the study."}
+    }
+    told |= {name: {"type": "array", "items": {"type": "object"}} for name in _LISTS.get(what, ())}
+    as_csv = {}
+    if what in CODEBOOKS:
+        rows = {"type": "array", "items": _object(_columns(what))}
+        told |= {"rows": rows, "next": {"type": ["string", "null"]}}
+        as_csv = {CSV: {"schema": {"type": "string"}}}
+    parameters = [
+        {"name": name, "in": "query", "description": meaning, "schema": _schema_of(name)}
+        for name, meaning in PARAMETERS[what].items()
+    ]
+    error = _content(_object({"error": {"type": "string"}}))
+    responses: dict[str, Any] = {
+        "200": {"description": MEANING[what], "content": {**_content(_object(told)), **as_csv}},
+        "304": {"description": "Nothing has changed since the ETag that came with If-None-Match."},
+    }
+    responses |= {status: {"description": why, "content": error} for status, why in _REFUSALS.items()}
+    return {"operationId": what, "summary": MEANING[what], "parameters": parameters, "responses": responses}
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def _content(schema: Mapping[str, Any]) -> dict[str, Any]:

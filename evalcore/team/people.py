@@ -3,16 +3,18 @@
 Also with which keys programs read the study.
 """
 
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 from itertools import count
 
 from evalcore.errors import NotAllowed, NotFound, refuse
 from evalcore.study import contents, store as study_store
-from evalcore.study.acting import allow
+from evalcore.study.acting import act, allow
 from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import allows, check_can_add_people, check_can_follow, check_can_make_keys
 from evalcore.study.schema import Role, Viewer
-from evalcore.study.tables import now
+from evalcore.study.tables import AccessKey, Person, now
 from evalcore.team import queries, store
 from evalcore.team.queries import SignedIn
 
@@ -27,8 +29,7 @@ KEY_DAYS, MOST_DAYS = 90, 366
 
 def invite(engine: Engine, name: str, *, actor: Viewer) -> str:
     """Invite a person of the study to sign in, by a lead. Returns the link's token: 14 days, one use, shown once."""
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_add_people)
+    with act(engine, actor, check_can_add_people, though_frozen=True) as session:
         return store.invite(session, _person(session, name).person_id, actor=actor.signature)
 
 
@@ -97,8 +98,7 @@ def _names(name: str) -> Iterator[str]:
 def set_roles(engine: Engine, name: str, roles: Iterable[Role], *, actor: Viewer) -> None:
     """Give somebody other roles, by a lead; the study keeps a lead."""
     wanted = frozenset(roles)
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_add_people)
+    with act(engine, actor, check_can_add_people, though_frozen=True) as session:
         study_store.wait_for_others(session)
         person = _person(session, name)
         if not wanted:
@@ -110,23 +110,29 @@ def set_roles(engine: Engine, name: str, roles: Iterable[Role], *, actor: Viewer
 
 def set_active(engine: Engine, name: str, *, active: bool, actor: Viewer) -> None:
     """Let somebody in no longer, or again, by a lead. Their reads stay, others may take what they had begun, and no open tab of theirs does anything more."""
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_add_people)
+    with act(engine, actor, check_can_add_people, though_frozen=True) as session:
         study_store.wait_for_others(session)
         person = _person(session, name)
-        freed = {}
+        row, freed = session.get_one(Person, person.person_id), {}
         if not active:
             _check_lead_stays(session, person)
             from evalcore.reading.store import free_readings  # noqa: PLC0415 - it loads pandas, which no other act needs
 
             freed = free_readings(session, now(), person_id=person.person_id)
-        store.set_active(session, person.person_id, active=active, n_freed=len(freed), actor=actor.signature)
+        if row.active == active:
+            return
+        row.active = active
+        session.add(row)
+        if not active:
+            store.end_all(session, queries.accounts_of(session, person.person_id), actor=actor.signature)
+        action = "person let in again" if active else "person deactivated"
+        detail = {"begun": len(freed)} if freed else {}
+        study_store.append_event(session, actor=actor.signature, action=action, subject=name, detail=detail)
 
 
 def unbind(engine: Engine, name: str, *, actor: Viewer) -> int:
     """Whoever signed in as this person is nobody in the study any more, by a lead; the next invitation binds anew. Returns how many accounts it was."""
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_add_people)
+    with act(engine, actor, check_can_add_people, though_frozen=True) as session:
         study_store.wait_for_others(session)
         return store.unbind(session, _person(session, name).person_id, actor=actor.signature)
 
@@ -142,8 +148,7 @@ def sign_out(engine: Engine, sign_ins: Engine, name: str | None, *, actor: Viewe
 
 def make_key(engine: Engine, name: str, *, purpose: str, days: int, actor: Viewer) -> str:
     """Make a key with which a program reads the study as a researcher or lead of it, by a lead. Returns it, shown this once."""
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_make_keys)
+    with act(engine, actor, check_can_make_keys, though_frozen=True) as session:
         person = _person(session, name)
         if not allows(check_can_follow, person):
             held = ", ".join(sorted(person.roles)) or "without a role"
@@ -152,15 +157,29 @@ def make_key(engine: Engine, name: str, *, purpose: str, days: int, actor: Viewe
             refuse(f"purpose: expected what the key is for, in 1 to {MOST_PURPOSE} characters, got {purpose[:40]!r}")
         if not 1 <= days <= MOST_DAYS:
             refuse(f"days: expected 1 to {MOST_DAYS}, got {days}")
-        purpose = purpose.strip()
-        return store.make_key(session, person.person_id, purpose=purpose, days=days, actor=actor.signature)
+        key, by = f"overread_{secrets.token_urlsafe(32)}", actor.signature
+        row = AccessKey(
+            key_hash=queries.hashed(key), person_id=person.person_id, purpose=purpose.strip(), created_by=by
+        )
+        row.expires_at = now() + timedelta(days=days)
+        session.add(row)
+        session.flush()
+        detail = {"key": row.id, "purpose": row.purpose, "days": days}
+        study_store.append_event(session, actor=by, action="key made", subject=name, detail=detail)
+    return key
 
 
 def revoke_key(engine: Engine, number: int, *, actor: Viewer) -> None:
     """Let a key open nothing any more, at once, by a lead."""
-    with writing(engine, though_frozen=True) as session:
-        allow(session, actor, check_can_make_keys)
-        store.revoke_key(session, number, actor=actor.signature)
+    with act(engine, actor, check_can_make_keys, though_frozen=True) as session:
+        row = session.get(AccessKey, number)
+        if row is None:
+            refuse(f"key: expected the number of a key of this study, got {number}", NotFound)
+        if row.revoked_at is None:
+            row.revoked_at = now()
+            session.add(row)
+            detail, name = {"key": number, "purpose": row.purpose}, store.name_of(session, row.person_id)
+            study_store.append_event(session, actor=actor.signature, action="key revoked", subject=name, detail=detail)
 
 
 def keys(engine: Engine, *, actor: Viewer) -> list[queries.Key]:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from evalcore.errors import OverreadError, refuse
+from evalcore.errors import refuse
 from evalcore.settings import Settings, settings
 from evalcore.study.schema import Role
 
@@ -101,8 +101,8 @@ def provider_of(said: Settings) -> Provider | None:
         client_secret=secret,
         scopes=said.oidc_scopes,
         groups_claim=said.oidc_groups_claim,
-        domains=frozenset(map(str.lower, _words(said.allowed_domains))),
-        groups=frozenset(_words(said.allowed_groups)),
+        domains=frozenset(filter(None, map(str.strip, said.allowed_domains.lower().split(",")))),
+        groups=frozenset(filter(None, map(str.strip, said.allowed_groups.split(",")))),
         idle=timedelta(minutes=said.idle_minutes),
         longest=timedelta(hours=said.session_hours),
         signs_out=said.oidc_sign_out,
@@ -116,12 +116,7 @@ def _secret(said: Settings) -> str:
     try:
         return path.read_text(encoding="utf-8").strip() if path else ""
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"OVERREAD_OIDC_CLIENT_SECRET_FILE: {path} cannot be read: {error}"
-        raise OverreadError(msg) from error
-
-
-def _words(commas: str) -> Iterable[str]:
-    return [word.strip() for word in commas.split(",") if word.strip()]
+        refuse(f"OVERREAD_OIDC_CLIENT_SECRET_FILE: {path} cannot be read: {error}")
 
 
 def _address(name: str, url: str, *, path: bool) -> str:

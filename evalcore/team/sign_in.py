@@ -10,7 +10,6 @@ import html
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -20,7 +19,7 @@ from httpx2 import HTTPError
 from joserfc.errors import JoseError
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.sessions import SessionMiddleware
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -131,29 +130,22 @@ class SignedInOnly:
         )
         # The same on every process of the server: somebody may begin at one and come back to another.
         secret = hmac.new(provider.client_secret.encode(), b"sign-in on its way", hashlib.sha256).hexdigest()
-        self._doors = SessionMiddleware(
-            self._door,
-            secret_key=secret,
-            session_cookie=FLOW_COOKIE,
-            max_age=FLOW_SECONDS,
-            same_site="lax",
-            https_only=True,
-        )
+        cookie: dict[str, Any] = {"session_cookie": FLOW_COOKIE, "max_age": FLOW_SECONDS}
+        self._doors = SessionMiddleware(self._door, secret_key=secret, same_site="lax", https_only=True, **cookie)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer our own doors; pass on what has a session."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        scope = {
-            **scope,
-            "headers": [pair for pair in scope["headers"] if pair[0].lower() not in (*_FORGED, STUDY_HEADER)],
-        }
+        headers = [pair for pair in scope["headers"] if pair[0].lower() not in (*_FORGED, STUDY_HEADER)]
+        scope = {**scope, "headers": headers}
         if scope["type"] == "http" and scope["path"] in (SIGN_IN, CALLBACK, SIGN_OUT, SIGNED_OUT):
             await self._doors(scope, receive, send)
             return
         try:
-            who = await run_in_threadpool(session_of, self._sign_ins(), token_of(_cookies(scope)), self._provider)
+            token = token_of(HTTPConnection(scope).cookies)
+            who = await run_in_threadpool(session_of, self._sign_ins(), token, self._provider)
             answer = self._without(scope) if who is None else await run_in_threadpool(self._study, scope, who)
         except DatabaseFault as fault:
             answer = _page("Overread cannot be reached", str(fault), status=503)
@@ -190,13 +182,8 @@ class SignedInOnly:
                 return _no_invitation(store.NO_INVITATION, f"/{first}/")
             return _no_study(scope, who)
         if study.name:
-            header = (STUDY_HEADER, study.name.encode())
-            scope = {
-                **scope,
-                "path": f"/{rest}",
-                "raw_path": f"/{rest}".encode(),
-                "headers": [*scope["headers"], header],
-            }
+            headers = [*scope["headers"], (STUDY_HEADER, study.name.encode())]
+            scope = {**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode(), "headers": headers}
         return self._opened(scope, study, who) if _is_navigation(scope) else self._part(scope, study, who)
 
     def _part(self, scope: Scope, study: Study, who: SignedIn) -> Scope | Response:
@@ -233,13 +220,8 @@ class SignedInOnly:
         if len(mine) == 1:
             return _to(f"{mine[0].prefix}/")
         if not mine:
-            return _page(
-                "You are in no study",
-                "Ask the lead of your study for an invitation.",
-                status=403,
-                link=SIGN_OUT,
-                link_words="Sign out",
-            )
+            sentence = "Ask the lead of your study for an invitation."
+            return _page("You are in no study", sentence, status=403, link=SIGN_OUT)
         links = "".join(f'<p><a href="{html.escape(one.prefix)}/">{html.escape(one.title)}</a></p>' for one in mine)
         return _page("Your studies", "", body=links)
 
@@ -247,12 +229,8 @@ class SignedInOnly:
 
     async def _door(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        doors = {
-            SIGN_IN: self._begin,
-            CALLBACK: self._come_back,
-            SIGN_OUT: self._sign_out,
-            SIGNED_OUT: self._signed_out,
-        }
+        doors = {SIGN_IN: self._begin, CALLBACK: self._come_back}
+        doors |= {SIGN_OUT: self._sign_out, SIGNED_OUT: self._signed_out}
         try:
             response = await doors[scope["path"]](request)
         except DatabaseFault as fault:
@@ -261,13 +239,11 @@ class SignedInOnly:
 
     async def _begin(self, request: Request) -> Response:
         try:
-            answer: Response = await self._oauth.overread.authorize_redirect(
-                request, self._provider.public_url + CALLBACK
-            )
+            back = self._provider.public_url + CALLBACK
+            answer: Response = await self._oauth.overread.authorize_redirect(request, back)
         except _AWAY:
-            return _page(
-                "The sign-in of your institution cannot be reached", "Try again in a minute.", status=502, link=SIGN_IN
-            )
+            title = "The sign-in of your institution cannot be reached"
+            return _page(title, "Try again in a minute.", status=502, link=SIGN_IN)
         request.session["next"] = local_path(request.query_params.get("next", "/"))
         answer.headers["cache-control"] = "no-store"
         return answer
@@ -281,12 +257,12 @@ class SignedInOnly:
         except _AWAY as error:
             await run_in_threadpool(self._tell_refused, "somebody", type(error).__name__)
             why = "It took more than ten minutes, was begun in another window, or your institution said no."
-            return _page("You are not signed in", why, status=403, link=SIGN_IN, link_words="Try again")
+            return _page("You are not signed in", why, status=403, link=SIGN_IN, again=True)
         finally:
             request.session.clear()
         if why := self._provider.refusal(claims):
             await run_in_threadpool(self._tell_refused, f"{claims.get('iss')} {claims.get('sub')}", why)
-            return _page("You are not signed in", why, status=403, link=SIGN_IN, link_words="Try again")
+            return _page("You are not signed in", why, status=403, link=SIGN_IN, again=True)
         token = await run_in_threadpool(self._kept, claims, token_of(request.cookies))
         answer = _to(wanted)
         answer.set_cookie(COOKIE, token, secure=True, httponly=True, samesite="lax", path="/")
@@ -335,12 +311,9 @@ class SignedInOnly:
         """The way to the provider's own sign-out, where it has one, which leads back; else to our page."""
         if self._provider.signs_out:
             with suppress(*_AWAY, RuntimeError):  # it names none
-                there: Response = await self._oauth.overread.logout_redirect(
-                    request,
-                    self._provider.public_url + SIGNED_OUT,
-                    request.cookies.get(HINT_COOKIE),
-                    client_id=self._provider.client_id,
-                )
+                back, hint = self._provider.public_url + SIGNED_OUT, request.cookies.get(HINT_COOKIE)
+                whose = {"client_id": self._provider.client_id}
+                there: Response = await self._oauth.overread.logout_redirect(request, back, hint, **whose)
                 return there
         return _to(SIGNED_OUT)
 
@@ -359,25 +332,14 @@ def _no_study(scope: Scope, who: SignedIn) -> Response:
     """The same answer whether there is no such study or somebody is not in it, so that no name is told."""
     if not _is_navigation(scope):
         return PlainTextResponse(NO_STUDY, 404)
-    return _page(
-        NO_STUDY,
-        f"You are signed in as {who.name or 'somebody without a name'}. Ask a lead of the study for an invitation.",
-        status=404,
-        link=SIGN_OUT,
-        link_words="Sign out",
+    signed_in = (
+        f"You are signed in as {who.name or 'somebody without a name'}. Ask a lead of the study for an invitation."
     )
+    return _page(NO_STUDY, signed_in, status=404, link=SIGN_OUT)
 
 
 def _no_invitation(why: str, link: str) -> Response:
     return _page("You cannot come in by this link", why, status=403, link=link)
-
-
-def _cookies(scope: Scope) -> dict[str, str]:
-    said = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
-    try:
-        return {name: morsel.value for name, morsel in SimpleCookie(said).items()}
-    except CookieError:
-        return {}
 
 
 def _is_navigation(scope: Scope) -> bool:
@@ -407,10 +369,10 @@ a { color: #0b5d73 }
 
 
 def _page(
-    title: str, sentence: str, *, status: int = 200, link: str = "", link_words: str = "Sign in", body: str = ""
+    title: str, sentence: str, *, status: int = 200, link: str = "", again: bool = False, body: str = ""
 ) -> HTMLResponse:
     """A page of our own, where Streamlit's are not to be reached: a heading, a sentence, and one way on."""
-    words = link_words if link.startswith("/sign") else "Go on"
+    words = "Try again" if again else {SIGN_IN: "Sign in", SIGN_OUT: "Sign out"}.get(link, "Go on")
     way = f'<p><a href="{html.escape(link)}">{words}</a></p>' if link else ""
     whole = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'

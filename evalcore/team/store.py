@@ -1,4 +1,4 @@
-"""Sessions, identities, invitations and keys into the database: of each token only its hash. Whether somebody may is checked by the acts of `people`."""
+"""Sessions, identities and invitations into the database: of each token only its hash. Whether somebody may is checked by the acts of `people`."""
 
 import json
 import secrets
@@ -8,11 +8,11 @@ from datetime import timedelta
 from sqlalchemy import delete, func, tuple_, update
 from sqlmodel import Session, col, select as select_rows
 
-from evalcore.errors import NotAllowed, NotFound, refuse
+from evalcore.errors import NotAllowed
 from evalcore.study import store
 from evalcore.study.schema import SIGN_IN_REFUSED, SIGNED_IN, SIGNED_OUT, Role
-from evalcore.study.tables import AccessKey, Identity, Invitation, Person, SignIn, now
-from evalcore.team.queries import accounts_of, hashed, number_of
+from evalcore.study.tables import Identity, Invitation, Person, SignIn, now
+from evalcore.team.queries import hashed, number_of
 
 INVITED_FOR = timedelta(days=14)
 KEPT_FOR = timedelta(days=30)
@@ -20,9 +20,6 @@ KEPT_FOR = timedelta(days=30)
 NO_INVITATION = (
     "This invitation was used, or is older than 14 days, or there never was one. Ask a lead of the study for a new one."
 )
-
-
-# ---------------------------------------------------------------- sessions
 
 
 def begin(session: Session, *, issuer: str, subject: str, name: str, groups: Iterable[str]) -> str:
@@ -62,9 +59,8 @@ def end_all(session: Session, accounts: Iterable[tuple[str, str]] | None = None,
         present = present.where(tuple_(col(SignIn.issuer), col(SignIn.subject)).in_(wanted))
     ended = session.connection().execute(present.returning(col(SignIn.issuer), col(SignIn.subject))).all()
     for issuer, subject in ended:
-        store.append_event(
-            session, actor=actor, action=SIGNED_OUT, subject="session", detail={"issuer": issuer, "subject": subject}
-        )
+        detail = {"issuer": issuer, "subject": subject}
+        store.append_event(session, actor=actor, action=SIGNED_OUT, subject="session", detail=detail)
     return len(ended)
 
 
@@ -73,18 +69,13 @@ def refused(session: Session, *, who: str, why: str) -> None:
     store.append_event(session, actor=who, action=SIGN_IN_REFUSED, subject="session", detail={"why": why})
 
 
-# ---------------------------------------------------------------- people
-
-
 def invite(session: Session, person_id: int, *, actor: str) -> str:
     """A new invitation for a person, in place of an unused one. Returns its token, which only the link holds."""
-    session.connection().execute(
-        delete(Invitation).where(col(Invitation.person_id) == person_id, col(Invitation.used_at).is_(None))
-    )
+    _drop_invitations(session, person_id)
     token = secrets.token_urlsafe(32)
     expires = now() + INVITED_FOR
     session.add(Invitation(token_hash=hashed(token), person_id=person_id, created_by=actor, expires_at=expires))
-    store.append_event(session, actor=actor, action="person invited", subject=_name(session, person_id))
+    store.append_event(session, actor=actor, action="person invited", subject=name_of(session, person_id))
     return token
 
 
@@ -115,32 +106,32 @@ def bind(session: Session, person_id: int, *, issuer: str, subject: str) -> None
     again = select_rows(Identity).where(Identity.issuer == issuer, Identity.subject == subject)
     row = session.exec(again).first() or Identity(person_id=person_id, issuer=issuer, subject=subject)
     row.person_id, row.unbound_at = person_id, None
-    session.add(row)
-    session.flush()
-    store.written(session).content("identity", [row.id or 0])
-    detail = {"issuer": issuer, "subject": subject}
-    name = _name(session, person_id)
-    store.append_event(session, actor=name, action="identity bound", subject=name, detail=detail)
+    name = name_of(session, person_id)
+    _keep_identity(session, row, "identity bound", name, actor=name)
 
 
 def unbind(session: Session, person_id: int, *, actor: str) -> int:
     """No account is this person any more, and no invitation of theirs works. Returns how many accounts it was."""
-    session.connection().execute(
-        delete(Invitation).where(col(Invitation.person_id) == person_id, col(Invitation.used_at).is_(None))
-    )
-    bound = session.exec(
-        select_rows(Identity).where(Identity.person_id == person_id, col(Identity.unbound_at).is_(None))
-    ).all()
-    for row in bound:
+    _drop_invitations(session, person_id)
+    bound = select_rows(Identity).where(Identity.person_id == person_id, col(Identity.unbound_at).is_(None))
+    rows, name = session.exec(bound).all(), name_of(session, person_id)
+    for row in rows:
         row.unbound_at = now()
-        session.add(row)
-        session.flush()
-        store.written(session).content("identity", [row.id or 0])
-        detail = {"issuer": row.issuer, "subject": row.subject}
-        store.append_event(
-            session, actor=actor, action="identity unbound", subject=_name(session, person_id), detail=detail
-        )
-    return len(bound)
+        _keep_identity(session, row, "identity unbound", name, actor=actor)
+    return len(rows)
+
+
+def _drop_invitations(session: Session, person_id: int) -> None:
+    unused = delete(Invitation).where(col(Invitation.person_id) == person_id, col(Invitation.used_at).is_(None))
+    session.connection().execute(unused)
+
+
+def _keep_identity(session: Session, row: Identity, act: str, name: str, *, actor: str) -> None:
+    session.add(row)
+    session.flush()
+    store.written(session).content("identity", [row.id or 0])
+    detail = {"issuer": row.issuer, "subject": row.subject}
+    store.append_event(session, actor=actor, action=act, subject=name, detail=detail)
 
 
 def set_roles(
@@ -152,55 +143,12 @@ def set_roles(
     given = json.loads(person.group_roles) if by_groups is None else by_groups
     person.group_roles = json.dumps(sorted(set(given) & set(wanted)))
     session.add(person)
-    if before == wanted:
-        return
-    detail = {"before": before, "roles": wanted}
-    person.roles = json.dumps(wanted)
-    session.add(person)
-    store.append_event(session, actor=actor, action="roles changed", subject=person.name, detail=detail)
+    if before != wanted:
+        person.roles = json.dumps(wanted)
+        detail = {"before": before, "roles": wanted}
+        store.append_event(session, actor=actor, action="roles changed", subject=person.name, detail=detail)
 
 
-def set_active(session: Session, person_id: int, *, active: bool, n_freed: int = 0, actor: str) -> None:
-    """Let somebody in no longer, or again. What they said stays theirs. `n_freed`: reads that they had begun."""
-    person = session.get_one(Person, person_id)
-    if person.active == active:
-        return
-    person.active = active
-    session.add(person)
-    if not active:
-        end_all(session, accounts_of(session, person_id), actor=actor)
-    act = "person let in again" if active else "person deactivated"
-    detail = {"begun": n_freed} if n_freed else {}
-    store.append_event(session, actor=actor, action=act, subject=person.name, detail=detail)
-
-
-# ---------------------------------------------------------------- keys
-
-
-def make_key(session: Session, person_id: int, *, purpose: str, days: int, actor: str) -> str:
-    """A new key with which a program reads the study as a person of it, for some days. Returns it: the database keeps a hash."""
-    key = f"overread_{secrets.token_urlsafe(32)}"
-    until = now() + timedelta(days=days)
-    row = AccessKey(key_hash=hashed(key), person_id=person_id, purpose=purpose, created_by=actor, expires_at=until)
-    session.add(row)
-    session.flush()
-    detail = {"key": row.id, "purpose": purpose, "days": days}
-    store.append_event(session, actor=actor, action="key made", subject=_name(session, person_id), detail=detail)
-    return key
-
-
-def revoke_key(session: Session, number: int, *, actor: str) -> None:
-    """From now on a key opens nothing; one that was revoked stays so."""
-    row = session.get(AccessKey, number)
-    if row is None:
-        refuse(f"key: expected the number of a key of this study, got {number}", NotFound)
-    if row.revoked_at is None:
-        row.revoked_at = now()
-        session.add(row)
-        detail = {"key": number, "purpose": row.purpose}
-        subject = _name(session, row.person_id)
-        store.append_event(session, actor=actor, action="key revoked", subject=subject, detail=detail)
-
-
-def _name(session: Session, person_id: int) -> str:
+def name_of(session: Session, person_id: int) -> str:
+    """The name of a person, active or not."""
     return session.get_one(Person, person_id).name

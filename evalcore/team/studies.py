@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from evalcore.errors import OverreadError, refuse
+from evalcore.errors import refuse
 from evalcore.settings import settings
 from evalcore.study.db import connect
 from evalcore.team.people import Groups
@@ -76,8 +76,7 @@ def _written(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except OSError as error:
-        msg = f"OVERREAD_STUDIES: {path} cannot be read: {error.strerror}"
-        raise OverreadError(msg) from error
+        refuse(f"OVERREAD_STUDIES: {path} cannot be read: {error.strerror}")
 
 
 @lru_cache(maxsize=4)
@@ -85,8 +84,7 @@ def _read(path: Path, _written: int) -> tuple[Mapping[str, Study], str]:
     try:
         said = msgspec.toml.decode(path.read_bytes(), type=_File)
     except (OSError, msgspec.MsgspecError, ValueError) as error:
-        msg = f"{path}: expected a table [studies.NAME] with db for each study, got: {error}"
-        raise OverreadError(msg) from error
+        refuse(f"{path}: expected a table [studies.NAME] with db for each study, got: {error}")
     if not said.studies:
         refuse(f"{path}: expected at least one study, got none")
     named = {}

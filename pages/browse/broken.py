@@ -41,5 +41,5 @@ def told(viewer: Viewer, example_id: int) -> None:
                 "Count it again", key=f"unmark_{row.response_id}", type="tertiary"
             ):
                 with common.shown_errors():
-                    mending.unmark_broken(common.engine(), int(row.response_id), actor=viewer)
+                    mending.mark_broken(common.engine(), int(row.response_id), None, actor=viewer)
                     st.rerun()

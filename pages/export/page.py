@@ -1,23 +1,19 @@
 """Choose what to take away, look at it, download it."""
 
 import io
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from evalcore.export import judging_material as material, methods, report as reporting, tables as export_tables
-from evalcore.export.bundle import FILES, bundle
+from evalcore.export import acts, judging_material as material, methods, report as reporting, tables as export_tables
+from evalcore.export.bundle import FILES
 from evalcore.export.reporting import GROUND, INK
 from evalcore.export.tables import CODEBOOK
 from evalcore.judges.splits import SETS, SHARES, Split, check_shares
 from evalcore.reading import exposing
-from evalcore.study import freezing
-from evalcore.study.audit import trail
-from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_export, check_can_read, own_act
 from pages.shared import common, filters, glossary, html, routes, theme as shared_theme
 
@@ -36,10 +32,8 @@ WHAT = {
     "inspect": "Scores for Inspect",
     "split": "Sets for a judge",
 }
-MEANING = {
-    "labels": "One row per item (one criterion of one response): the judge's label, the physicians', and the label to use.",
+MEANING = export_tables.MEANING | {
     "verdicts": "One row per standing verdict of a judge or a physician. The file can be imported again.",
-    "scores": "One row per response and judge: points and score.",
     "acuity": "One row per standing verdict on the level of care: of a response, or of a case itself. The file can be imported again.",
     "cases": "One row per case of triage, model and format: what the case needs, by whom, and what the model's samples answer.",
     "criteria": "One row per criterion that readers or adjudicators call wrong, ambiguous or unclear, for the rubric's authors. Nobody is named.",
@@ -144,7 +138,7 @@ def outline(
         return html.verbatim("\n".join(line[:400] for line in lines[:2])), len(lines)
     if how is None:
         scores = material.inspect_scores(common.engine(), chosen)
-        return html.quiet(material.left_out_sentence(scores)) if scores.n_left_out else "", scores.n_rows
+        return html.quiet(scores.left_out) if scores.left_out else "", scores.n_rows
     sets = material.split_sets(common.engine(), how, chosen)
     return html.items(material.left_out_words(sets)), sets.n_rows
 
@@ -165,31 +159,11 @@ def split_fields() -> None:
 
 def make(what: str, file_format: str, chosen: export_tables.Part) -> bytes:
     """The file, once the button is pressed; it leaves an audit event."""
-    engine = common.engine()
-    export_tables.check(engine, viewer)
-    now = replace(chosen, blind=common.blind(viewer))  # what was assigned since the page was drawn waits too
-    named: Collection[str] | None = None
     if what == "split":
-        material.check_split(engine, viewer)
-        sets = material.split_sets(engine, split(), now)
-        material.record_split(engine, sets, split(), now, actor=viewer)
-        return sets.packed
-    if what == "inspect":
-        scores = material.inspect_scores(engine, now)
-        content, n_rows, named = scores.content, scores.n_rows, scores.named
-    elif what == "report":
-        content, n_rows = reporting.report(engine, blind=now.blind), 0
-    elif what == "bundle":
-        content, n_rows = bundle(engine, blind=now.blind)
-    elif what == "meta-eval":
-        content = export_tables.meta_eval_rows(engine, now)
-        n_rows = content.count(b"\n")
-    else:
-        file = io.BytesIO()
-        written = export_tables.write(engine, what, file_format, file, now)
-        content, n_rows, named = file.getvalue(), written.n_rows, written.named
-    export_tables.record(engine, actor=viewer, what=what, file_format=file_format, n_rows=n_rows, part=now, named=named)
-    return content
+        return acts.take_split(common.engine(), split(), chosen, actor=viewer).packed
+    file = io.BytesIO()
+    acts.take(common.engine(), what, file_format, file, actor=viewer, part=chosen)
+    return file.getvalue()
 
 
 def text(name: str) -> bytes:
@@ -267,10 +241,7 @@ with common.shown_errors():
         how = {"type": "primary", "icon": ":material/download:", "disabled": n_rows == 0}
         download(label, partial(make, what, file_format, chosen), f"{what}.{file_format}", "download", **how)
         if what in CODEBOOK:
-            with reading(common.engine()) as session:
-                trail_hash, versions = trail.trail_head(session)[1], freezing.sentences(freezing.versions(session))
-            said = [*versions, *export_tables.mended(common.engine())]
-            codebook = export_tables.codebook_text(what, trail_hash, said)
+            codebook = export_tables.codebook(common.engine(), what)
             download("Codebook", codebook, f"{what}-codebook.md", "codebook")
 if what in CODEBOOK:
     with st.expander("What the columns mean", icon=":material/list:"):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from evalcore.calibration import case_spread, confidence, routing
 from evalcore.calibration.confidence import own_confidence
-from evalcore.cli import calibration
+from evalcore.cli import triage
 from evalcore.errors import OverreadError
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER, ConfidenceMeaning, Format, Label
@@ -19,10 +19,11 @@ from evalcore.triage import queries as stored_triage, store as triage_store
 from evalcore.triage.data import AmbiguityRule, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests import world
+from tests.commands import help_of
 from tests.triage_cases import drawn, settings_with, stored
 
 app = typer.Typer()
-app.command()(calibration.calibration)
+app.command()(triage.calibration)
 RULE = AmbiguityRule(spread=0.3)
 
 
@@ -63,7 +64,7 @@ def named(found: object) -> set[str]:
 
 def test_json_holds_what_the_help_lists_and_its_numbers_are_those_of_the_metrics(db: Path):
     found = said(db)
-    help_ = calibration.calibration.__doc__ or ""
+    help_ = help_of("calibration")
     for name in named(found) - set(found["levels_by"]):
         parts = {name, re.sub(r"_(low|high)$", "", name), re.sub(r"^(k|n|low|high|floor)_", "", name)}
         between = name in ("h_B", "h_C", "m_B", "m_C")  # the help says h_A .. h_D

@@ -17,6 +17,7 @@ from evalcore.rubric.benchmark import THEMES
 from evalcore.rubric.composition import GROUPINGS, Grouping
 from evalcore.study.db import open_study, reading
 from tests import world
+from tests.commands import help_of
 
 app = typer.Typer()
 app.command()(cli_data.composition)
@@ -54,7 +55,7 @@ def test_json_holds_what_the_help_lists_and_counts_every_conversation(demo_file:
         theme.replace("_", " "): n for theme, n in examples["theme"].value_counts().items()
     }
     assert themes["published"].to_dict() == {theme.replace("_", " "): n for theme, n in THEMES.items()}
-    documented = cli_data.composition.__doc__ or ""
+    documented = help_of("composition")
     assert all(
         re.search(rf"\b{name}\b", documented)
         for name in {*said, *said["sizes"][0], *said["spreads"][0], *SHARES, *said["weights"]}

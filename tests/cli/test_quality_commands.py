@@ -16,6 +16,7 @@ from evalcore.study.db import writing
 from evalcore.study.schema import Label, RaterKind, Stage, Verdict
 from evalcore.study.store import add_verdicts, ensure_rater
 from tests import world
+from tests.commands import help_of
 
 app = typer.Typer()
 app.command()(judges)
@@ -56,7 +57,7 @@ def test_json_holds_the_documented_columns(study, capsys):
     for name, columns in (("balanced_f1", QUALITY), ("percentiles", PERCENTILE_COLUMNS), ("error_rates", None)):
         told = {key for row in found[name] for key in row}
         assert columns is None or told == set(columns)
-        assert all(column in judges.__doc__ for column in told), name
+        assert all(column in help_of("judges") for column in told), name
     (pooled,) = (row for row in found["balanced_f1"] if row["grouping"] == "overall")
     # both 2, judge alone 1, neither 1: (4/5 + 2/3) / 2
     assert pooled["balanced_f1"] == pytest.approx((4 / 5 + 2 / 3) / 2)
@@ -82,8 +83,8 @@ def test_by_and_judge_say_what_is_wanted_and_what_is_not_known_is_refused(study,
 def test_which_reads_enter_is_chosen(study, capsys):
     found = json.loads(printed(capsys, "--db", study, "--json", "--reads", "drawn"))
     assert (found["reads"], found["n_reads"], found["error_rates"]) == ("drawn", 0, [])
-    with pytest.raises(OverreadError, match="--reads: expected drawn or all, got some"):
-        judges(reads="some", db=study)
+    with pytest.raises(OverreadError, match="--reads: expected one of drawn, all, got 'some'"):
+        app(["--db", study, "--reads", "some"], standalone_mode=False)
 
 
 def test_without_json_it_says_the_finding_and_the_tables(study):

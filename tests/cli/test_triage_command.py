@@ -19,6 +19,7 @@ from evalcore.triage import queries as stored_triage
 from evalcore.triage.data import described
 from evalcore.triage.predictions import JURY, joined, predictions, usual_judges
 from evalcore.triage.rates import confusion
+from tests.commands import help_of
 from tests.triage_cases import drawn, stored
 
 app = typer.Typer()
@@ -50,7 +51,7 @@ def said(db: Path, *arguments: str) -> dict:
 
 def test_json_holds_what_the_help_lists_and_its_cells_are_the_cases(db: Path):
     found = said(db)
-    help_ = cli_triage.triage.__doc__ or ""
+    help_ = help_of("triage")
     for name, rows in found.items():
         assert re.search(rf"\b{name}\b", help_), name
         for field in rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else ():

@@ -142,11 +142,11 @@ def test_a_table_is_the_same_whatever_parts_it_is_made_in(overridden, monkeypatc
     monkeypatch.setattr(columnar, "_RESPONSES", 1)
     monkeypatch.setattr(columnar, "_ITEMS", 1)
     file = io.BytesIO()
-    written = export_tables.write(overridden.engine, what, file_format, file)
+    n_rows, named = export_tables.write(overridden.engine, what, file_format, file)
     if file_format == "parquet":
         whole, parts = (pq.read_table(io.BytesIO(content)) for content in (whole, file.getvalue()))
         assert (parts.schema, parts.to_pylist()) == (whole.schema, whole.to_pylist())
     else:
         assert file.getvalue() == whole
     table = export_tables.table(overridden.engine, what)
-    assert (written.n_rows, written.named) == (len(table), set(table["example_id"]))
+    assert (n_rows, named) == (len(table), set(table["example_id"]))

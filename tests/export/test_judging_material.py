@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from evalcore.errors import NotAllowed, OverreadError
-from evalcore.export import judging_material as material
+from evalcore.export import acts, judging_material as material
 from evalcore.export.tables import Part
 from evalcore.importing.examples import as_stored
 from evalcore.importing.formats.inspect_logs import sample_id_of
@@ -200,8 +200,7 @@ def test_a_reader_may_not_split_since_it_tells_what_others_have_to_read(many):
 
 def test_the_trail_keeps_the_hash_of_each_file_by_which_it_is_known_again(many):
     split = Split(3, (50, 0, 50))
-    sets = material.split_sets(many.engine, split)
-    material.record_split(many.engine, sets, split, Part(), actor=LEAD)
+    sets = acts.take_split(many.engine, split, Part(), actor=LEAD)
     with reading(many.engine) as session:
         written = trail.details(session, LABELS_EXPORTED, f"{SPLIT_WHAT} as jsonl")
     content = sets.files["train.jsonl"]

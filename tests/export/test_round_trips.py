@@ -54,8 +54,8 @@ def brought(engine, folder, file_format, empty):
     """An empty study, with the three files."""
     verdicts = export_tables.table(engine, "verdicts")
     written = {
-        "examples.jsonl": export_tables.example_rows(engine).content,
-        "responses.jsonl": export_tables.response_rows(engine).content,
+        "examples.jsonl": export_tables.example_rows(engine)[0],
+        "responses.jsonl": export_tables.response_rows(engine),
         f"verdicts.{file_format}": as_file(verdicts, file_format),
     }
     again = open_study(str(shutil.copyfile(empty, folder / "again.db")))  # quicker than to migrate each
@@ -102,7 +102,7 @@ def test_examples_responses_and_verdicts_come_back_as_they_were(database_url, tm
         assert rows(again) == rows(small.engine)
     for ours, theirs in zip(numbers(small.engine), numbers(again), strict=True):
         pd.testing.assert_frame_equal(ours, theirs)
-    first = orjson.loads(export_tables.example_rows(small.engine).content.splitlines()[0])
+    first = orjson.loads(export_tables.example_rows(small.engine)[0].splitlines()[0])
     assert set(first) == {"prompt_id", "prompt", "rubrics", "example_tags", "canary"}
     again.dispose()
     small.engine.dispose()
@@ -110,15 +110,15 @@ def test_examples_responses_and_verdicts_come_back_as_they_were(database_url, tm
 
 def test_what_the_format_of_examples_cannot_hold_is_left_out_and_counted(database_url):
     small = world.made(database_url, points=((None, 2), (5, 3)))
-    lines = export_tables.example_rows(small.engine)
-    assert (lines.content.count(b"\n"), lines.n_left_out) == (1, 1)
+    content, n_left_out = export_tables.example_rows(small.engine)
+    assert (content.count(b"\n"), n_left_out) == (1, 1)
     small.engine.dispose()
 
 
 def test_a_file_of_examples_is_of_one_data_set_and_holds_nothing_that_waits_for_the_viewer(database_url):
     small = world.made(database_url)
-    assert export_tables.example_rows(small.engine, Part(blind=frozenset({1}))).content.count(b"\n") == 1
-    assert b"answer-0" not in export_tables.response_rows(small.engine, Part(blind=frozenset({1}))).content
+    assert export_tables.example_rows(small.engine, Part(blind=frozenset({1})))[0].count(b"\n") == 1
+    assert b"answer-0" not in export_tables.response_rows(small.engine, Part(blind=frozenset({1})))
     with pytest.raises(OverreadError, match="data set: expected one of invented, got healthbench: choose one"):
         export_tables.example_rows(small.engine, Part(dataset="healthbench"))
     small.engine.dispose()

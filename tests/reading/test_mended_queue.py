@@ -30,7 +30,7 @@ def test_a_broken_response_leaves_the_hands_of_its_reader_and_comes_back(small):
     with pytest.raises(NotFound, match=r"There is no item \d+ in your hands"):
         answer(small, small.viewer(IMANI), desk, "++")
     assert in_hand(small) not in (first, None)
-    mending.unmark_broken(small.engine, first, actor=ANA)
+    mending.mark_broken(small.engine, first, None, actor=ANA)
     assert progress(small) == (0, 2)
 
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evalcore.errors import JudgeReplyInvalid
-from evalcore.runs.prompts import JudgePrompt
-from evalcore.runs.replies import Judged
+from evalcore.runs.prompts import Judged, JudgePrompt
 from evalcore.study.schema import Acuity, Label
 
 JUDGE, SURE = JudgePrompt(with_points=True, with_confidence=False), JudgePrompt(with_points=True, with_confidence=True)

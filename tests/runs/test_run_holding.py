@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as some
 
 from evalcore.runs import queries, store
-from evalcore.runs.replies import Judged
+from evalcore.runs.prompts import Judged
 from evalcore.runs.spec import Call
 from evalcore.runs.store import Answer, save_answers
 from evalcore.study.db import writing

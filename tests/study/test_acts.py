@@ -1,6 +1,7 @@
 """Every act checks its rule itself, by the roles that the study holds at that moment: for each act and each role, called directly."""
 
 import ast
+import io
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -14,10 +15,12 @@ from sqlalchemy import text
 
 import evalcore
 from evalcore.errors import NotAllowed, OverreadError
-from evalcore.export import tables as export_tables
+from evalcore.export import acts as exports, tables as export_tables
+from evalcore.export.tables import Part
 from evalcore.importing import import_file, kept, staging
 from evalcore.importing.mapping import OwnNames
 from evalcore.judges import juries
+from evalcore.judges.splits import Split
 from evalcore.reading import (
     adjudication,
     amending,
@@ -101,7 +104,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "study.corrections.mending.preview": ("mend", lambda w, a, _f, _n: mending.preview(w.engine, 1, actor=a)),
     "study.corrections.mending.withdraw": ("mend", lambda w, a, _f, _n: mending.withdraw(w.engine, 1, reason="x", actor=a)),
     "study.corrections.mending.restore": ("mend", lambda w, a, _f, _n: mending.restore(w.engine, 1, actor=a)),
-    "study.corrections.mending._mark": ("mend", lambda w, a, _f, _n: mending.mark_broken(w.engine, 99, Broken.EMPTY, actor=a)),
+    "study.corrections.mending.mark_broken": ("mend", lambda w, a, _f, _n: mending.mark_broken(w.engine, 99, Broken.EMPTY, actor=a)),
     "study.corrections.renaming.rename": ("mend", lambda w, a, _f, n: renaming.rename(w.engine, Kind.DATASET, "d", f"d{n}", actor=a)),
     "study.corrections.renaming.take_back": ("mend", lambda w, a, _f, n: renaming.take_back(w.engine, Kind.DATASET, "d", actor=a)),
     "study.freezing.freeze": ("freeze", lambda w, a, _f, _n: frozen_for_a_moment(w, a)),
@@ -129,6 +132,8 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "triage.read_levels": ("import", lambda w, a, _f, _n: triage_acts.read_levels(w.engine, actor=a)),
     "judges.juries.convene": ("import", lambda w, a, _f, _n: juries.convene(w.engine, "Jury", members=[JUDGE], actor=a)),
     "export.tables.record": ("export", lambda w, a, _f, _n: export_tables.record(w.engine, actor=a, what="labels", file_format="csv", n_rows=1)),
+    "export.take": ("export", lambda w, a, _f, _n: exports.take(w.engine, "scores", "csv", io.BytesIO(), actor=a)),
+    "export.take_split": ("split", lambda w, a, _f, _n: exports.take_split(w.engine, Split(1), Part(), actor=a)),
     "export.tables.check": ("export", lambda w, a, _f, _n: export_tables.check(w.engine, a)),
     "reading.assigning.assign": ("assign", lambda w, a, _f, _n: assigning.assign(w.engine, Choice(readers=("Dr. Tove Lind",), n_readers=1), actor=a)),
     "team.people.invite": ("add_people", lambda w, a, _f, _n: people.invite(w.engine, "Dr. Tove Lind", actor=a)),
@@ -175,6 +180,7 @@ NOBODYS = {
     "reading.exposing.expose": "writes that somebody sees what the page may show them: its door is `check_can_open`",
     "reading.exposing.choose_reader": "writes who came by which browser",
     "study.acting.opened": "makes the study's one row",
+    "study.acting.act": "holds the rule of each act that it is the transaction of",
     "study.acting.begin": "the first person, where there is none: tested below",
     "team.people.accept": "whoever opens an invitation first",
     "team.people.admit": "who is in a group of the provider that the server lets in",
@@ -304,7 +310,7 @@ def test_only_the_first_comes_without_being_added(database_url):
     engine.dispose()
 
 
-WRITES = {"writing", "acting_on"}
+WRITES = {"writing", "acting_on", "act"}
 
 
 def writers() -> dict[str, str]:

@@ -143,7 +143,7 @@ def test_a_broken_response_is_in_no_number_and_is_counted(history):
     assert export.mended(history.engine) == ["1 response marked as broken (cut off 1): in no row and no number."]
     assert "1 further response was broken (cut off 1) and enters no number." in paragraph(facts(history.engine))
     before_it = shown(history.engine)
-    mending.unmark_broken(history.engine, number, actor=ANA)
+    mending.mark_broken(history.engine, number, None, actor=ANA)
     prepare_search(history.engine)
     assert shown(history.engine) != before_it
     assert shown(history.engine) == twin(history, history.folder, {})
@@ -161,7 +161,7 @@ def test_what_is_not_there_cannot_be_marked(history):
     with pytest.raises(NotFound, match="expected the number of a response of the study, got 99"):
         mending.mark_broken(history.engine, 99, Broken.EMPTY, actor=ANA)
     with pytest.raises(NotFound, match="expected the number of a response that is marked as broken, got 1"):
-        mending.unmark_broken(history.engine, 1, actor=ANA)
+        mending.mark_broken(history.engine, 1, None, actor=ANA)
 
 
 CALLED = {"model-a": "Alder", "Judge A": "Magpie", "Judge B": "Jay", "healthbench": "hb"}

@@ -145,7 +145,7 @@ class History:
         if prompt_id in self.broken and A not in self.gone:
             with reading(self.engine) as session:
                 marked = mending.broken(session).set_index("prompt_id")["response_id"]
-            mending.unmark_broken(self.engine, int(marked[prompt_id]), actor=ANA)
+            mending.mark_broken(self.engine, int(marked[prompt_id]), None, actor=ANA)
             self.broken.discard(prompt_id)
 
     def _rename(self, kind: Kind, first: str, name: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from evalcore import serving
 from evalcore.study import acting, db
 from evalcore.study.db import connect, open_study
-from evalcore.team import health, logs, people
+from evalcore.team import logs, people
 from tests.team.conftest import ADMINISTRATOR, Browser, echo
 
 
@@ -24,7 +24,7 @@ def ready(location, monkeypatch) -> list[str]:
         return engines[place]
 
     try:
-        return health.faults(engine_at)
+        return logs.faults(engine_at)
     finally:
         for engine in engines.values():
             engine.dispose()
@@ -41,7 +41,7 @@ def test_a_database_that_cannot_be_used_a_full_disk_and_older_tables_are_told(sm
     with small.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '1'")
     engine = connect(small.location)
-    assert "study: the tables are of an older version of Overread" in health.faults(lambda _: engine)
+    assert "study: the tables are of an older version of Overread" in logs.faults(lambda _: engine)
     engine.dispose()
 
 
@@ -52,17 +52,17 @@ def test_a_server_whose_connections_are_all_in_use_is_not_ready_and_says_so(smal
     with contextlib.ExitStack() as held:
         for _ in range(db._KEPT):
             held.enter_context(engine.connect())
-        answer = Browser(health.Health(echo, engine_at=lambda _: engine)).get("/readyz")
+        answer = Browser(logs.Health(echo, engine_at=lambda _: engine)).get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["faults"] == [
         f"{name}: every connection to the database is in use" for name in ("study", "sign-ins")
     ]
-    assert Browser(health.Health(echo, engine_at=lambda _: engine)).get("/readyz").status_code == 200
+    assert Browser(logs.Health(echo, engine_at=lambda _: engine)).get("/readyz").status_code == 200
     engine.dispose()
 
 
 def test_a_disk_that_is_nearly_full_is_told(sqlite_database_url, monkeypatch):
-    monkeypatch.setattr(health, "LEAST_BYTES", 1 << 62)
+    monkeypatch.setattr(logs, "LEAST_BYTES", 1 << 62)
     assert ready(sqlite_database_url, monkeypatch) == [
         "study: the disk is nearly full",
         "sign-ins: the disk is nearly full",
@@ -77,7 +77,7 @@ def test_health_is_told_to_whoever_asks_by_whatever_name_and_nothing_else_is(sql
         made.append(open_study(place))
         return made[-1]
 
-    browser = Browser(health.Health(echo, engine_at=engine_at))
+    browser = Browser(logs.Health(echo, engine_at=engine_at))
     assert browser.get("/healthz", host="10.0.0.7:8501").json() == {"status": "ok"}
     assert browser.get("/readyz", host="10.0.0.7:8501").json() == {"status": "ok", "faults": []}
     assert browser.get("/browse").json()["path"] == "/browse"

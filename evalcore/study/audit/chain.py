@@ -13,6 +13,7 @@ from sqlmodel import Session
 
 from evalcore.errors import refuse
 from evalcore.stats.wording import counted
+from evalcore.study import schema
 from evalcore.study.acting import allow
 from evalcore.study.audit import trail, triggers
 from evalcore.study.audit.row_hashes import CONTENT, LEDGER, VERDICT, Digest, ledger_row, runs_told
@@ -21,40 +22,20 @@ from evalcore.study.corrections.showing import hides
 from evalcore.study.db import reading
 from evalcore.study.frames import frame
 from evalcore.study.policies import check_can_see_audit
-from evalcore.study.schema import (
-    FILE_IMPORTED,
-    IMPORT_RESTORED,
-    IMPORT_WITHDRAWN,
-    LABELS_EXPORTED,
-    MARKED_BROKEN,
-    MERGED,
-    PART_IMPORTED,
-    RENAMED,
-    SIGN_IN_REFUSED,
-    SIGNED_IN,
-    SIGNED_OUT,
-    UNMARKED_BROKEN,
-    Viewer,
-)
 from evalcore.study.store import FIRST_PREVIOUS_HASH, WROTE
 from evalcore.study.tables import TABLES, AuditEvent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TELL_NO_LABEL = frozenset(
-    {
-        "person added", "items assigned", "guideline changed", "rules changed", "analysis stated", "families set", "label map set",
-        "label map reset", "triage settings changed", "confidence meaning set", "run started", "run stopped", "run retried", FILE_IMPORTED,
-        PART_IMPORTED, LABELS_EXPORTED, SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED, "person invited", "identity bound", "identity unbound",
-        "roles changed",
-        "person deactivated", "person let in again",
-    }
-)  # fmt: skip
+TELL_NO_LABEL = frozenset({
+    schema.FILE_IMPORTED, schema.PART_IMPORTED, schema.LABELS_EXPORTED, schema.SIGNED_IN, schema.SIGNED_OUT, schema.SIGN_IN_REFUSED,
+    "person added", "person invited", "person deactivated", "person let in again", "identity bound", "identity unbound", "roles changed",
+    "items assigned", "guideline changed", "rules changed", "analysis stated", "families set", "label map set", "label map reset",
+    "triage settings changed", "confidence meaning set", "run started", "run stopped", "run retried",
+})  # fmt: skip
 """Acts that nobody does because of what a label is: who is to read or settle blind may know of them. That a read was kept tells that the judge
 said otherwise, and how many acts lie between two others tells how many there were."""
-MENDING = (FILE_IMPORTED, IMPORT_WITHDRAWN, IMPORT_RESTORED, MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED)
-"""Acts after which the trail keeps what is hidden or called otherwise, where anything is."""
 _ESCAPED = str.maketrans({"\\": r"\\", "%": r"\%", "_": r"\_"})
 _EVENT = TABLES["audit_event"].c
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -103,7 +84,7 @@ class ChainReport:
 
 def events(
     engine: Engine,
-    viewer: Viewer,
+    viewer: schema.Viewer,
     *,
     is_blind: bool,
     search: str = "",
@@ -133,7 +114,7 @@ def events(
         return frame(session, page.limit(limit).offset(offset)), n_fitting
 
 
-def words(engine: Engine, viewer: Viewer, *, is_blind: bool) -> dict[str, list[str]]:
+def words(engine: Engine, viewer: schema.Viewer, *, is_blind: bool) -> dict[str, list[str]]:
     """Who and what occur in that trail: actor, action."""
     columns = {name: select(_EVENT[name]).where(*_open_to(viewer, is_blind=is_blind)) for name in ("actor", "action")}
     with reading(engine) as session:
@@ -142,7 +123,7 @@ def words(engine: Engine, viewer: Viewer, *, is_blind: bool) -> dict[str, list[s
         return {name: sorted(found(column.distinct()).scalars()) for name, column in columns.items()}
 
 
-def _open_to(viewer: Viewer, *, is_blind: bool) -> list[ColumnElement[bool]]:
+def _open_to(viewer: schema.Viewer, *, is_blind: bool) -> list[ColumnElement[bool]]:
     return [or_(_EVENT.action.in_(sorted(TELL_NO_LABEL)), _EVENT.actor == viewer.name)] if is_blind else []
 
 
@@ -171,7 +152,7 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
         last = event.hash
         wanted.pop(last, None)
         wrote = json.loads(event.detail).get(WROTE, {}) if f'"{WROTE}"' in event.detail else {}
-        if f'"{MENDED}"' in event.detail and event.action in MENDING:
+        if f'"{MENDED}"' in event.detail and event.action in (schema.FILE_IMPORTED, *schema.MENDING):
             mended = str(json.loads(event.detail).get(MENDED, mended))
         for table in wrote.keys() & acts.keys():
             acts[table].add(number, wrote[table])

@@ -32,18 +32,16 @@ def last_actor(session: Session, action: str, subject: str) -> str | None:
 
 def details(session: Session, action: str, subject: str) -> list[dict[str, Any]]:
     """What the events of one act on one subject say, the newest first."""
-    statement = (
-        select(_EVENT.detail).where(_EVENT.action == action, _EVENT.subject == subject).order_by(_EVENT.id.desc())
-    )
-    return [json.loads(detail) for detail in session.connection().execute(statement).scalars()]
+    statement = select(_EVENT.detail).where(_EVENT.action == action, _EVENT.subject == subject)
+    found = session.connection().execute(statement.order_by(_EVENT.id.desc())).scalars()
+    return [json.loads(detail) for detail in found]
 
 
 def of_action(session: Session, *actions: str) -> list[AuditEvent]:
     """The events of these acts, oldest first."""
     chosen = select_rows(AuditEvent).where(col(AuditEvent.action).in_(actions))
-    return sorted(
-        session.exec(chosen), key=lambda event: event.id or 0
-    )  # few; sorted there, PostgreSQL might walk the whole trail
+    # few; sorted there, PostgreSQL might walk the whole trail
+    return sorted(session.exec(chosen), key=lambda event: event.id or 0)
 
 
 def events(session: Session) -> Iterator[tuple[int, AuditEvent | None]]:

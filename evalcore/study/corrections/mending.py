@@ -9,22 +9,11 @@ from sqlmodel import Session
 
 from evalcore.errors import NotFound, OverreadError, refuse
 from evalcore.stats.wording import counted, listed
-from evalcore.study import lookups, policies
-from evalcore.study.acting import allow
+from evalcore.study import lookups, policies, schema
+from evalcore.study.acting import act
 from evalcore.study.corrections.showing import HIDDEN, MERGED, NAMES, WITHDRAWN, hides, shown
-from evalcore.study.db import Engine, writing
+from evalcore.study.db import Engine
 from evalcore.study.frames import frame
-from evalcore.study.schema import (
-    IMPORT_RESTORED,
-    IMPORT_WITHDRAWN,
-    MARKED_BROKEN,
-    UNMARKED_BROKEN,
-    Broken,
-    ReadingState,
-    Source,
-    Stage,
-    Viewer,
-)
 from evalcore.study.store import MOVED, Brought, append_event, is_storable, keep_brought, written
 from evalcore.study.tables import STORED, TABLES, UtcDateTime, now
 
@@ -77,9 +66,8 @@ def hide_anew(session: Session) -> dict[str, str]:
         ("assignment", "assignment_id", "task"),
     ):
         left = f"SELECT {column} FROM {within} EXCEPT SELECT {column} FROM {shown(within, WITHDRAWN)}"  # noqa: S608 - our own words
-        none = "FALSE" if connection.dialect.name == "postgresql" else "0"
         connection.exec_driver_sql(
-            f"INSERT INTO hidden_row (table_name, row_id, is_broken) SELECT '{table}', {column}, {none} FROM ({left}) AS gone"  # noqa: S608 - the same
+            f"INSERT INTO hidden_row (table_name, row_id, is_broken) SELECT '{table}', {column}, 1 = 0 FROM ({left}) AS gone"  # noqa: S608 - the same
         )
     _move_back(session, moved)
     return {MENDED: digest(session)}
@@ -117,11 +105,10 @@ def _without(runs: list[tuple[int, int]], others: list[tuple[int, int]]) -> list
 
 
 def _hide(connection: sa.Connection, table: str, runs: Iterable[tuple[int, int]]) -> None:
-    none = "FALSE" if connection.dialect.name == "postgresql" else "0"
     for first, last in runs:
         if table in _NUMBERED:
             connection.exec_driver_sql(
-                f"INSERT INTO hidden_row (table_name, row_id, is_broken) SELECT '{table}', id, {none} FROM {table} "  # noqa: S608 - our own words
+                f"INSERT INTO hidden_row (table_name, row_id, is_broken) SELECT '{table}', id, 1 = 0 FROM {table} "  # noqa: S608 - our own words
                 f"WHERE id BETWEEN {int(first)} AND {int(last)}"
             )
         else:
@@ -263,8 +250,11 @@ class Effect(NamedTuple):
 
 def _shown_counts(session: Session) -> Effect:
     """What is shown just now, whatever the connection shows."""
-    judge, by_hand = f"stage = '{Stage.JUDGE}'", f"coalesce(source, '{Source.SESSION}') <> '{Source.IMPORT}'"
-    adjudicated = f"stage = '{Stage.ADJUDICATED}'"
+    judge, by_hand = (
+        f"stage = '{schema.Stage.JUDGE}'",
+        f"coalesce(source, '{schema.Source.SESSION}') <> '{schema.Source.IMPORT}'",
+    )
+    adjudicated = f"stage = '{schema.Stage.ADJUDICATED}'"
     conditions = (
         ("example", "1 = 1"),
         ("response", "1 = 1"),
@@ -272,7 +262,7 @@ def _shown_counts(session: Session) -> Effect:
         ("verdict", f"NOT ({judge}) AND NOT ({by_hand})"),
         ("verdict", f"NOT ({judge}) AND {by_hand} AND NOT ({adjudicated})"),
         ("verdict", f"{by_hand} AND {adjudicated}"),
-        ("reading", f"state = '{ReadingState.READING}'"),
+        ("reading", f"state = '{schema.ReadingState.READING}'"),
         ("task", "1 = 1"),
         ("run_question", "1 = 1"),
     )
@@ -308,39 +298,36 @@ def imports(session: Session) -> "pd.DataFrame":
     return frame(session, statement.group_by(*columns).order_by(columns.id.desc()))
 
 
-def preview(engine: Engine, import_id: int, *, actor: Viewer) -> Effect:
+def preview(engine: Engine, import_id: int, *, actor: schema.Viewer) -> Effect:
     """What would not be shown any more if an import were withdrawn, or again if it were restored: tried, and undone."""
-    with writing(engine) as session:
-        allow(session, actor, policies.check_can_mend)
+    with act(engine, actor, policies.check_can_mend) as session:
         row = _row(session, import_id)
-        effect = _set(session, import_id, None if row.withdrawn_at is not None else {"withdrawn_at": now()})
+        effect, _ = _set(session, import_id, None if row.withdrawn_at is not None else {"withdrawn_at": now()})
         session.rollback()
     return effect
 
 
-def withdraw(engine: Engine, import_id: int, *, reason: str, actor: Viewer) -> Effect:
+def withdraw(engine: Engine, import_id: int, *, reason: str, actor: schema.Viewer) -> Effect:
     """Have everything that came with an import leave all screens, numbers and exports; nothing is deleted. OverreadError: it cannot be."""
     reason = reason.strip()
     if not reason or len(reason) > MAX_REASON or not is_storable(reason):
         refuse(f"reason: expected why it is withdrawn, in 1 to {MAX_REASON:,} characters, got {len(reason):,}")
-    with writing(engine, patient=True) as session:
-        allow(session, actor, policies.check_can_mend)
+    with act(engine, actor, policies.check_can_mend, patient=True) as session:
         row = _row(session, import_id)
         if row.withdrawn_at is not None:
             msg = f"import {import_id}: expected one that is in the study, got one that {row.withdrawn_by} withdrew on {row.withdrawn_at:%Y-%m-%d}"
             raise OverreadError(msg)
         values = {"withdrawn_at": now(), "withdrawn_by": actor.signature, "reason": reason}
-        return _set(session, import_id, values, action=IMPORT_WITHDRAWN, actor=actor.signature, row=row, why=reason)
+        return _done(session, row, values, action=schema.IMPORT_WITHDRAWN, actor=actor)
 
 
-def restore(engine: Engine, import_id: int, *, actor: Viewer) -> Effect:
+def restore(engine: Engine, import_id: int, *, actor: schema.Viewer) -> Effect:
     """Bring a withdrawn import back, with all that was done on it. OverreadError: it was not withdrawn, or others stand in its place."""
-    with writing(engine, patient=True) as session:
-        allow(session, actor, policies.check_can_mend)
+    with act(engine, actor, policies.check_can_mend, patient=True) as session:
         row = _row(session, import_id)
         if row.withdrawn_at is None:
             refuse(f"import {import_id}: expected one that was withdrawn, got one that is in the study")
-        return _set(session, import_id, None, action=IMPORT_RESTORED, actor=actor.signature, row=row)
+        return _done(session, row, None, action=schema.IMPORT_RESTORED, actor=actor)
 
 
 def _row(session: Session, import_id: int) -> Any:
@@ -353,74 +340,50 @@ def _row(session: Session, import_id: int) -> Any:
     return row
 
 
-def _set(
-    session: Session,
-    import_id: int,
-    values: dict[str, Any] | None,
-    *,
-    action: str = "",
-    actor: str = "",
-    row: Any = None,
-    why: str = "",
-) -> Effect:
+def _set(session: Session, import_id: int, values: dict[str, Any] | None) -> tuple[Effect, dict[str, str]]:
+    """Say of an import that it is withdrawn, or not: what that changes, and what the event has to keep of it."""
     before = _shown_counts(session)
-    nothing = dict.fromkeys(("withdrawn_at", "withdrawn_by", "reason"))
-    session.connection().execute(sa.update(_IMPORT).where(_IMPORT.c.id == import_id).values(**(values or nothing)))
+    said = values or dict.fromkeys(("withdrawn_at", "withdrawn_by", "reason"))
+    session.connection().execute(sa.update(_IMPORT).where(_IMPORT.c.id == import_id).values(**said))
     mended = hide_anew(session)
-    effect = Effect(*(abs(was - is_now) for was, is_now in zip(before, _shown_counts(session), strict=True)))
-    if action:
-        detail = {
-            "import": import_id,
-            "source_hash": row.source_hash,
-            **({"reason": why} if why else {}),
-            **effect._asdict(),
-            **mended,
-        }
-        append_event(
-            session,
-            actor=actor,
-            action=action,
-            subject=row.name,
-            detail={key: value for key, value in detail.items() if value},
-        )
+    return Effect(*(abs(was - is_now) for was, is_now in zip(before, _shown_counts(session), strict=True))), mended
+
+
+def _done(session: Session, row: Any, values: dict[str, Any] | None, *, action: str, actor: schema.Viewer) -> Effect:
+    effect, mended = _set(session, row.id, values)
+    why = {"reason": (values or {}).get("reason")}
+    detail = {"import": row.id, "source_hash": row.source_hash, **why, **effect._asdict(), **mended}
+    told = {key: value for key, value in detail.items() if value}
+    append_event(session, actor=actor.signature, action=action, subject=row.name, detail=told)
     return effect
 
 
 # ---------------------------------------------------------------- broken responses
 
 
-def broken(session: Session, *, example_id: int | None = None) -> "pd.DataFrame":
-    """Responses that are marked as broken, of one example or of all; those of withdrawn imports are not among them.
+def broken(session: Session) -> "pd.DataFrame":
+    """Responses that are marked as broken; those of withdrawn imports are not among them.
 
     Returns:
         One row a response: response_id, example_id, dataset, prompt_id, model, evaluation, sample_index, reason (a `Broken`), marked_by, marked_at.
     """
-    tables = (shown(table, WITHDRAWN, NAMES, MERGED) for table in ("response", "example", "model"))
-    response, example, model = tables
-    of_example = "" if example_id is None else f" AND broken.example_id = {int(example_id)}"
+    response, example, model = (shown(table, WITHDRAWN, NAMES, MERGED) for table in ("response", "example", "model"))
     statement = (
         "SELECT response.id AS response_id, response.example_id, example.dataset, example.prompt_id, model.name AS model, "  # noqa: S608 - our own words
         "response.dataset AS evaluation, response.sample_index, broken.reason, broken.marked_by, broken.at AS marked_at "
         f"FROM broken_response AS broken JOIN {response} ON response.id = broken.response_id "
         f"JOIN {example} ON example.id = response.example_id JOIN {model} ON model.id = response.model_id "
-        f"WHERE broken.reason IS NOT NULL{of_example.replace('broken.', 'response.')} ORDER BY response.id"
+        "WHERE broken.reason IS NOT NULL ORDER BY response.id"
     )
     return frame(session, sa.text(statement).columns(marked_at=UtcDateTime()))
 
 
-def mark_broken(engine: Engine, response_id: int, reason: Broken, *, actor: Viewer) -> None:
-    """Have a response that is no answer leave the numbers; it is counted as broken. What was said of it is kept. NotFound: there is none."""
-    _mark(engine, response_id, reason, actor)
+def mark_broken(engine: Engine, response_id: int, reason: schema.Broken | None, *, actor: schema.Viewer) -> None:
+    """Have a response that is no answer leave the numbers; it is counted as broken, and what was said of it is kept. None: it counts again.
 
-
-def unmark_broken(engine: Engine, response_id: int, *, actor: Viewer) -> None:
-    """Have a response that was marked as broken count again. NotFound: none is marked."""
-    _mark(engine, response_id, None, actor)
-
-
-def _mark(engine: Engine, response_id: int, reason: Broken | None, actor: Viewer) -> None:
-    with writing(engine, with_broken=True) as session:
-        allow(session, actor, policies.check_can_mend)
+    NotFound: there is no such response, or it is not marked.
+    """
+    with act(engine, actor, policies.check_can_mend, with_broken=True) as session:
         connection, this = session.connection(), TABLES["response"].c.id == response_id
         there = connection.execute(sa.select(TABLES["response"].c.id).where(this)).first()
         of_row = _BROKEN.c.response_id == response_id
@@ -433,6 +396,6 @@ def _mark(engine: Engine, response_id: int, reason: Broken | None, actor: Viewer
         values = {"reason": reason, "marked_by": actor.signature, "at": now()}
         written_row = sa.insert(_BROKEN).values(response_id=response_id, **values)
         connection.execute(written_row if before is None else sa.update(_BROKEN).where(of_row).values(**values))
-        action = UNMARKED_BROKEN if reason is None else MARKED_BROKEN
+        action = schema.UNMARKED_BROKEN if reason is None else schema.MARKED_BROKEN
         detail = {"response": response_id, **({"reason": reason} if reason else {}), **hide_anew(session)}
         append_event(session, actor=actor.signature, action=action, subject=f"response {response_id}", detail=detail)

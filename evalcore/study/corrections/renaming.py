@@ -9,10 +9,10 @@ from sqlmodel import Session
 from evalcore.errors import OverreadError, refuse
 from evalcore.stats.wording import counted
 from evalcore.study import policies
-from evalcore.study.acting import allow
+from evalcore.study.acting import act
 from evalcore.study.corrections.mending import MENDED, digest
 from evalcore.study.corrections.showing import HIDDEN, MERGED, NAMES, shown
-from evalcore.study.db import Engine, writing
+from evalcore.study.db import Engine
 from evalcore.study.frames import frame
 from evalcore.study.schema import CASES, MERGED as NAMES_MERGED, PARSER, RENAMED, RULES, Viewer
 from evalcore.study.store import append_event, is_storable
@@ -37,9 +37,9 @@ _FIXED = {Kind.JUDGE: (PARSER, RULES), Kind.DATASET: (CASES,), Kind.MODEL: ()}
 _OTHER, _SAME, _MODEL, _RATER = (STORED[name] for name in (NAMES, MERGED, "model", "rater"))
 
 
-def _rows(table: str) -> str:
+def _rows(table: str, alias: str = "") -> str:
     """The rows of a table by the names of now, hidden ones among them: what is withdrawn may come back."""
-    return shown(table, NAMES, MERGED)
+    return shown(table, NAMES, MERGED, alias=alias)
 
 
 _NAMES = {
@@ -55,26 +55,23 @@ _FIRST_NAMES = {
 _TWICE = {
     Kind.MODEL: (
         f"SELECT count(*) FROM {_rows('response')} JOIN {_rows('model')} ON model.id = response.model_id AND model.name = :was "  # noqa: S608 - the same
-        "WHERE EXISTS (SELECT 1 FROM {others} JOIN {models} ON there.id = other.model_id AND there.name = :now "
+        f"WHERE EXISTS (SELECT 1 FROM {_rows('response', 'other')} JOIN {_rows('model', 'there')} ON there.id = other.model_id AND there.name = :now "
         "WHERE other.example_id = response.example_id AND other.dataset = response.dataset AND other.sample_index = response.sample_index)",
-        f"SELECT count(*) FROM {_rows('published_matrix')} WHERE model = :was AND EXISTS (SELECT 1 FROM {{matrices}} WHERE there.model = :now "  # noqa: S608 - the same
-        "AND there.format = published_matrix.format AND there.gold = published_matrix.gold)",
+        f"SELECT count(*) FROM {_rows('published_matrix')} WHERE model = :was AND EXISTS (SELECT 1 FROM {_rows('published_matrix', 'there')} "  # noqa: S608 - the same
+        "WHERE there.model = :now AND there.format = published_matrix.format AND there.gold = published_matrix.gold)",
     ),
     Kind.JUDGE: (
         f"SELECT count(*) FROM {_rows('verdict')} JOIN {_rows('rater')} ON rater.id = verdict.rater_id AND rater.kind = 'judge' AND rater.name = :was "  # noqa: S608 - the same
-        "WHERE EXISTS (SELECT 1 FROM {verdicts} JOIN {raters} ON there.id = other.rater_id AND there.kind = 'judge' AND there.name = :now "
-        "AND there.prompt_version = rater.prompt_version WHERE other.example_id = verdict.example_id "
+        f"WHERE EXISTS (SELECT 1 FROM {_rows('verdict', 'other')} JOIN {_rows('rater', 'there')} ON there.id = other.rater_id "
+        "AND there.kind = 'judge' AND there.name = :now AND there.prompt_version = rater.prompt_version WHERE other.example_id = verdict.example_id "
         "AND coalesce(other.response_id, 0) = coalesce(verdict.response_id, 0) AND coalesce(other.criterion_id, 0) = coalesce(verdict.criterion_id, 0))",
     ),
     Kind.DATASET: (
-        f"SELECT count(*) FROM {_rows('example')} WHERE dataset = :was AND prompt_id IN (SELECT other.prompt_id FROM {{examples}} WHERE other.dataset = :now)",  # noqa: S608 - the same
+        f"SELECT count(*) FROM {_rows('example')} WHERE dataset = :was AND prompt_id IN "  # noqa: S608 - the same
+        f"(SELECT other.prompt_id FROM {_rows('example', 'other')} WHERE other.dataset = :now)",
     ),
 }
 """How many rows would stand twice where two names become one."""
-_ALIKE = {
-    "others": ("response", "other"), "models": ("model", "there"), "matrices": ("published_matrix", "there"), "verdicts": ("verdict", "other"),
-    "raters": ("rater", "there"), "examples": ("example", "other"),
-}  # fmt: skip
 _WORDS = {
     Kind.MODEL: ("response", "responses", "to the same example with the same sample index"),
     Kind.JUDGE: ("verdict", "verdicts", "on the same item by the same version of the prompt"),
@@ -102,8 +99,7 @@ def changed(session: Session) -> pd.DataFrame:
 def rename(engine: Engine, kind: Kind, was: str, name: str, *, merge: bool = False, actor: Viewer) -> None:
     """Call a model, judge or data set otherwise; `merge`: by the name of another one, which it is the same as. OverreadError: it cannot be called so."""
     name = name.strip()
-    with writing(engine) as session:
-        allow(session, actor, policies.check_can_mend)
+    with act(engine, actor, policies.check_can_mend) as session:
         _check(session, kind, was, name, merge=merge)
         before = _numbers(session, kind, was)
         _call(session, kind.value, was, name)
@@ -113,19 +109,13 @@ def rename(engine: Engine, kind: Kind, was: str, name: str, *, merge: bool = Fal
         if merge:
             _make_one(session, kind, before, name)
         detail = {"kind": kind, "was": was, "name": name, MENDED: digest(session)}
-        append_event(
-            session,
-            actor=actor.signature,
-            action=NAMES_MERGED if merge else RENAMED,
-            subject=f"{kind.words} {was}",
-            detail=detail,
-        )
+        action, subject = NAMES_MERGED if merge else RENAMED, f"{kind.words} {was}"
+        append_event(session, actor=actor.signature, action=action, subject=subject, detail=detail)
 
 
 def take_back(engine: Engine, kind: Kind, first_name: str, *, actor: Viewer) -> None:
     """Give back what came by this name its name; what was merged stands by itself again. OverreadError: it has its name."""
-    with writing(engine) as session:
-        allow(session, actor, policies.check_can_mend)
+    with act(engine, actor, policies.check_can_mend) as session:
         named = changed(session)
         of_kind = named.loc[named["kind"].eq(kind)].set_index("first_name")["name"]
         if first_name not in of_kind:
@@ -166,10 +156,8 @@ def _replaced(connection: sa.Connection, raters: sa.Select[int]) -> int:
     before, after, hidden = STORED["verdict"].alias("earlier"), STORED["verdict"].alias("later"), STORED[HIDDEN].c
     gone = sa.exists().where(hidden.table_name == "verdict", hidden.row_id == after.c.id)
     other = (after.c.supersedes == before.c.id) & (after.c.rater_id != before.c.rater_id)
-    statement = (
-        sa.select(sa.func.count()).select_from(before.join(after, other)).where(before.c.rater_id.in_(raters), ~gone)
-    )
-    return int(connection.execute(statement).scalar_one())
+    statement = sa.select(sa.func.count()).select_from(before.join(after, other))
+    return int(connection.execute(statement.where(before.c.rater_id.in_(raters), ~gone)).scalar_one())
 
 
 def _check(session: Session, kind: Kind, was: str, name: str, *, merge: bool) -> None:
@@ -194,7 +182,8 @@ def _check(session: Session, kind: Kind, was: str, name: str, *, merge: bool) ->
     if not merge and now not in (None, was) and name in set(came):
         msg = f"name: what came as {name!r} is called {now!r} now, and a file may still call it {name!r}. Choose another name for {was!r}."
         raise OverreadError(msg)
-    if merge and (twice := _twice(session, kind, was, name)):
+    of_both = {"was": was, "now": name}
+    if merge and (twice := sum(connection.execute(sa.text(each), of_both).scalar_one() for each in _TWICE[kind])):
         one, many, alike = _WORDS[kind]
         refuse(
             f"{counted(twice, one, many)} of {was!r} cannot be told from {'one' if twice == 1 else 'those'} of {name!r}: {alike}. Overread does not "
@@ -202,22 +191,16 @@ def _check(session: Session, kind: Kind, was: str, name: str, *, merge: bool) ->
         )
 
 
-def _twice(session: Session, kind: Kind, was: str, name: str) -> int:
-    alike = {key: f"{_rows(table).removesuffix(f' AS {table}')} AS {alias}" for key, (table, alias) in _ALIKE.items()}
-    statements = (sa.text(statement.format(**alike)) for statement in _TWICE[kind])
-    return sum(int(session.connection().execute(each, {"was": was, "now": name}).scalar_one()) for each in statements)
-
-
-def _numbers(session: Session, kind: Kind, name: str) -> dict[str, int]:
-    """The rows of this name by what else tells them apart: of a judge the version of its prompt."""
-    connection = session.connection()
-    if kind is Kind.MODEL:
-        statement = f"SELECT '', id FROM {_rows('model')} WHERE name = :name"  # noqa: S608 - our own words
-    elif kind is Kind.JUDGE:
-        statement = f"SELECT prompt_version, id FROM {_rows('rater')} WHERE kind = 'judge' AND name = :name"  # noqa: S608 - the same
-    else:
+def _numbers(session: Session, kind: Kind, name: str, besides: int = 0) -> dict[str, int]:
+    """The rows of this name, besides one, by what else tells them apart: of a judge the version of its prompt."""
+    statements = {
+        Kind.MODEL: f"SELECT '', id FROM {_rows('model')} WHERE name = :name AND id <> :besides",  # noqa: S608 - our own words
+        Kind.JUDGE: f"SELECT prompt_version, id FROM {_rows('rater')} WHERE kind = 'judge' AND name = :name AND id <> :besides",  # noqa: S608 - the same
+    }
+    if kind not in statements:
         return {}
-    return {row[0]: int(row[1]) for row in connection.execute(sa.text(statement), {"name": name})}
+    rows = session.connection().execute(sa.text(statements[kind]), {"name": name, "besides": besides})
+    return {row[0]: int(row[1]) for row in rows}
 
 
 def _call(session: Session, kind: str, was: str, name: str) -> None:
@@ -242,15 +225,7 @@ def _make_one(session: Session, kind: Kind, before: dict[str, int], name: str) -
     """Rows that now have the name of others stand for these from here on."""
     connection, table = session.connection(), "model" if kind is Kind.MODEL else "rater"
     for key, number in before.items():
-        if (as_id := _others(session, kind, name, number).get(key)) is not None:
+        if (as_id := _numbers(session, kind, name, besides=number).get(key)) is not None:
             of_table = _SAME.c.table_name == table
             connection.execute(sa.update(_SAME).where(of_table, _SAME.c.as_id == number).values(as_id=as_id))
             connection.execute(sa.insert(_SAME).values(table_name=table, row_id=number, as_id=as_id))
-
-
-def _others(session: Session, kind: Kind, name: str, number: int) -> dict[str, int]:
-    table, version = ("model", "''") if kind is Kind.MODEL else ("rater", "prompt_version")
-    judge = "" if kind is Kind.MODEL else " AND kind = 'judge'"
-    statement = f"SELECT {version}, id FROM {_rows(table)} WHERE name = :name AND id <> :number{judge}"  # noqa: S608 - our own words
-    rows = session.connection().execute(sa.text(statement), {"name": name, "number": number})
-    return {row[0]: int(row[1]) for row in rows}

@@ -74,10 +74,6 @@ def _same(table: str, column: str) -> str:
     return f"coalesce(({same}), stored.{column})"
 
 
-def _not_merged(table: str) -> str:
-    return f"NOT EXISTS (SELECT 1 FROM same_as AS s WHERE s.table_name = '{table}' AND s.row_id = stored.id)"  # noqa: S608 - our own words
-
-
 _RUN_KIND = "CASE WHEN stored.kind = 'judge' THEN 'judge' ELSE 'model' END"
 _RATER_KIND = "CASE WHEN stored.kind = 'judge' THEN 'judge' END"
 _CHANGED: dict[str, dict[str, dict[str, str]]] = {
@@ -108,13 +104,16 @@ _LEFT: dict[str, dict[str, tuple[str, ...]]] = {
             "NOT EXISTS (SELECT 1 FROM other_name AS o JOIN judge_confidence AS c ON c.judge = o.now WHERE o.kind = 'judge' AND o.was = stored.judge)",
         )
     },
-    MERGED: {table: (_not_merged(table),) for table in ("model", "rater")},
+    MERGED: {
+        table: (f"NOT EXISTS (SELECT 1 FROM same_as AS s WHERE s.table_name = '{table}' AND s.row_id = stored.id)",)  # noqa: S608 - our own words
+        for table in ("model", "rater")
+    },
 }
 
 
-def shown(table: str, *parts: str) -> str:
-    """The rows of a table that are shown, as SQL to select from."""
-    return f"{_shown(table, frozenset(parts)) or table} AS {table}"
+def shown(table: str, *parts: str, alias: str = "") -> str:
+    """The rows of a table that are shown, as SQL to select from, by its name or another one."""
+    return f"{_shown(table, frozenset(parts)) or table} AS {alias or table}"
 
 
 @cache
@@ -124,9 +123,8 @@ def _shown(table: str, parts: frozenset[str]) -> str | None:
     conditions = [condition for part in sorted(parts) for condition in _LEFT[part].get(table, ())]
     if not changed and not conditions:
         return None
-    columns = ", ".join(
-        f"{changed.get(column.name, 'stored.' + column.name)} AS {column.name}" for column in TABLES[table].c
-    )
+    names = [column.name for column in TABLES[table].c]
+    columns = ", ".join(f"{changed.get(name, f'stored.{name}')} AS {name}" for name in names)
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return f"(SELECT {columns} FROM {table} AS stored{where})"  # noqa: S608 - our own words
 
@@ -151,9 +149,7 @@ def _kind(of: Any, parts: frozenset[str]) -> type[Dialect]:
             grouped = set(select._group_by_clauses)  # noqa: SLF001 - there is no other way to it
             whole = {getattr(column, "table", None) for column in grouped if getattr(column, "primary_key", False)}
             columns = (*select.exported_columns, *select._order_by_clauses)  # noqa: SLF001 - the same
-            further = [
-                column for column in columns if getattr(column, "table", None) in whole and column not in grouped
-            ]
+            further = [one for one in columns if getattr(one, "table", None) in whole and one not in grouped]
             return str(super().group_by_clause(select.group_by(*further) if further else select, **named))
 
     return type(of.__name__, (of,), {"statement_compiler": Compiler, "supports_statement_cache": True})

@@ -1,49 +1,17 @@
 """All tables of the first version, and the full-text index."""
 
-from typing import Any
-
 import sqlalchemy as sa
 from alembic import op
 
+from evalcore.study.migrations.words import columns, index, numbered, table
+
 revision = "1"
 down_revision = None
-branch_labels = None
-depends_on = None
-
-
-KINDS = {"int": sa.Integer, "text": sa.Text, "float": sa.Float, "bool": sa.Boolean, "bytes": sa.LargeBinary}
-TIME = sa.DateTime(timezone=True)
-
-
-def columns(spec: str) -> list[sa.Column[Any]]:
-    """Columns from words: `name [kind, else a string] [of table.column] [key] [null] [unique] [= default]`, divided by commas."""
-    made = []
-    for part in spec.split(", "):
-        said, _, default = part.partition(" = ")
-        name, *words = said.split()
-        refers_to = [sa.ForeignKey(words[words.index("of") + 1])] if "of" in words else []
-        kind: Any = TIME if "time" in words else next((KINDS[word] for word in words if word in KINDS), sa.String)
-        unique = "unique" in words or None
-        server_default = sa.false() if default == "false" else default or None
-        marks: dict[str, Any] = {"primary_key": "key" in words, "nullable": "null" in words, "unique": unique}
-        made.append(sa.Column(name, kind, *refers_to, server_default=server_default, **marks))
-    return made
-
-
-def numbered(name: str, spec: str, *constraints: Any, **more: Any) -> None:
-    """A table whose rows have a number."""
-    op.create_table(name, *columns(f"id int key, {spec}"), *constraints, **more)
-
-
-def index(name: str, table: str, parts: str, *, unique: bool = False, where: str | None = None) -> None:
-    """An index over columns and SQL of them, divided by commas; `where`: over some rows."""
-    condition = None if where is None else sa.text(where)
-    op.create_index(name, table, [sa.text(parts)], unique=unique, sqlite_where=condition, postgresql_where=condition)
 
 
 def upgrade() -> None:  # noqa: PLR0915 - every table once
     """The tables, each after those that it refers to."""
-    op.create_table("analysis", *columns("version int key, text text, stated_by, stated_at time, n_reads_before int"))
+    table("analysis", "version int key, text text, stated_by, stated_at time, n_reads_before int")
     numbered(
         "assignment",
         "ask, n_readers int, seed int, reserve_minutes int, selection, chosen_by, n_population int, created_by, "
@@ -59,12 +27,12 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         sa.UniqueConstraint("dataset", "prompt_id"),
     )
     index("ix_example_theme", "example", "theme")
-    op.create_table("guideline", *columns("version int key, text text, created_by, created_at time"))
+    table("guideline", "version int key, text text, created_by, created_at time")
     numbered("imported_file", "content_hash unique, name, format, created_at time")
-    op.create_table("judge_confidence", *columns("judge key, meaning"))
-    op.create_table("label_mapping", *columns("source key, label key, meaning"))
+    table("judge_confidence", "judge key, meaning")
+    table("label_mapping", "source key, label key, meaning")
     numbered("model", "name unique")
-    op.create_table("model_family", *columns("place int key, pattern, family"))
+    table("model_family", "place int key, pattern, family")
     numbered("person", "name unique, roles, specialties, languages, created_at time")
     numbered(
         "published_matrix",
@@ -94,17 +62,13 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         "unfinished_import",
         "name, source_hash, actor, started_at time, asked text, n_rows int, n_done int, report text",
     )
-    op.create_table(
+    table(
         "acuity_case",
-        *columns(
-            "example_id int of example.id key, source, source_id, original_label null, mapped_label null, gold null, "
-            "method, is_edge_case bool, uncertainty float null, notes text null"
-        ),
+        "example_id int of example.id key, source, source_id, original_label null, mapped_label null, gold null, "
+        "method, is_edge_case bool, uncertainty float null, notes text null",
         sa.CheckConstraint("uncertainty BETWEEN 0 AND 1", name="ck_uncertainty"),
     )
-    op.create_table(
-        "assignment_reader", *columns("assignment_id int of assignment.id key, person_id int of person.id key")
-    )
+    table("assignment_reader", "assignment_id int of assignment.id key, person_id int of person.id key")
     numbered(
         "criterion",
         "example_id int of example.id, position int, text text, points int null, axis null, level null, "
@@ -112,14 +76,14 @@ def upgrade() -> None:  # noqa: PLR0915 - every table once
         sa.CheckConstraint("points BETWEEN -10 AND 10 AND points <> 0", name="ck_points"),
         sa.UniqueConstraint("example_id", "position"),
     )
-    op.create_table("example_subset", *columns("example_id int of example.id key, subset key"))
+    table("example_subset", "example_id int of example.id key, subset key")
     numbered(
         "exposure", "person_id int of person.id, example_id int of example.id null, through int null, what, at time"
     )
     index(
         "ix_exposure_first", "exposure", "person_id, coalesce(example_id, 0), what, coalesce(through, 0)", unique=True
     )
-    op.create_table("panel_vote", *columns("example_id int of example.id key, place int key, rater null, vote"))
+    table("panel_vote", "example_id int of example.id key, place int key, rater null, vote")
     numbered(
         "rater",
         "kind, name, prompt_version, person_id int of person.id null",

@@ -1,23 +1,13 @@
 """Lines between a reader and the lead on a response."""
 
-import sqlalchemy as sa
-from alembic import op
+from evalcore.study.migrations.words import index, numbered
 
 revision = "5"
 down_revision = "4"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
-    op.create_table(
-        "response_note",
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("task_id", sa.Integer, sa.ForeignKey("task.id"), nullable=False),
-        sa.Column("person_id", sa.Integer, sa.ForeignKey("person.id"), nullable=False),
-        sa.Column("kind", sa.String, nullable=False),
-        sa.Column("text", sa.Text, nullable=False),
-        sa.Column("written_by", sa.String, nullable=False),
-        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+    numbered(
+        "response_note", "task_id int of task.id, person_id int of person.id, kind, text text, written_by, at time"
     )
-    op.create_index("ix_response_note_thread", "response_note", ["task_id", "person_id"])
+    index("ix_response_note_thread", "response_note", "task_id, person_id")

@@ -1,13 +1,10 @@
 """On which responses the readers of an assignment practise first."""
 
-import sqlalchemy as sa
-from alembic import op
+from evalcore.study.migrations.words import add
 
 revision = "6"
 down_revision = "5"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column("assignment", sa.Column("practice", sa.Text, nullable=True))
+    add("assignment", "practice text null")

@@ -4,8 +4,6 @@ from alembic import op
 
 revision = "7"
 down_revision = "6"
-branch_labels = None
-depends_on = None
 
 NARROW = "points BETWEEN -10 AND 10 AND points <> 0"
 WIDE = "points BETWEEN -1000 AND 1000 AND points <> 0"
