@@ -37,7 +37,7 @@ from pages.shared import (
 from pages.shared.html import response_names
 
 SCORED_MODELS = 6
-MAX_SHOWN = 3
+MAX_SHOWN = MOST_NAMED = 3
 LIST_HEIGHT = 600
 SELDOM = 0.1
 """A model with fewer scores in a list than this share of the most is left out of it: its column would be as good as empty."""
@@ -93,14 +93,15 @@ def _listing(listed: pd.DataFrame, judge: str) -> None:
         for column, width in widths.items()
     }
     alt, numbers = "Conversations that fit the filters", listed.index.tolist()
-    look = {"tallest": LIST_HEIGHT, "column_config": config, "placeholder": ""}
+    look: dict[str, Any] = {"tallest": LIST_HEIGHT, "column_config": config, "placeholder": ""}
     place = tables.choose(columns, key="list", alt=alt, opened=lambda place: _address(numbers[place]), **look)
     if place is not None:
         _open(numbers[place])
     points = "points of met criteria over the positive points; an empty cell has no score."
     of_judge = f"Scores are by the judge {judge}: {points}"
-    seldom = [name.removeprefix("score ") for name, n in n_scores.items() if n and name not in scores]
-    left_out = f" Not in this list: scores of {listed_words(seldom)}." if seldom else ""
+    others = [str(name).removeprefix("score ") for name, n in n_scores.items() if n and name not in scores]
+    named = listed_words(others) if len(others) <= MOST_NAMED else f"{len(others)} further models"
+    left_out = f" Not in this list: scores of {named}." if others else ""
     blind = "Opening it shows its verdicts, and takes it out of your blind reads. "
     words = (blind if allows(check_can_read, viewer) else "") + (of_judge + left_out if judge and scores else "")
     st.html(html.foot(f"Click a row to open it. {words}"))
