@@ -12,6 +12,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.errors import NotAllowed
 from evalcore.reading.read_queries import Opened
+from evalcore.stats.intervals import NO_VALUE
+from evalcore.stats.wording import listed as listed_words
 from evalcore.study.acting import prepare_search
 from evalcore.study.browse import Filters
 from evalcore.study.contents import holdings
@@ -37,11 +39,12 @@ from pages.shared.html import response_names
 SCORED_MODELS = 6
 MAX_SHOWN = 3
 LIST_HEIGHT = 600
-SCORE_WIDTH = 84
-WORDS = {"Physicians": 160, "Language": 76}
-THEME_WIDTH, CONVERSATION_WIDTH, WITHOUT_SCORES = 132, 218, 470
-NUMBERS = {"Criteria": 60, "Turns": 52}
-"""Widths in pixels: with the scores of three models they fit beside the sidebar on a screen of 1280."""
+SELDOM = 0.1
+"""A model with fewer scores in a list than this share of the most is left out of it: its column would be as good as empty."""
+BOX_WIDTH, THEME_WIDTH, SCORE_WIDTH = 34, 132, 60
+LAST = {"Physicians": 160, "Criteria": 60, "Turns": 52, "Language": 76}
+LEAST_WORDS = 340
+"""Widths in pixels. The conversation has what is left beside the sidebar on a screen of 1280, of the last columns at least beside the first."""
 FORMATS = {
     Format.QA.evaluation: "asked for a level of care",
     Format.CONVERSATION.evaluation: "told the patient, no level asked for",
@@ -58,31 +61,37 @@ OPENED = "You see others' verdicts here: this conversation is no longer one of y
 
 
 def _listing(listed: pd.DataFrame, judge: str) -> None:
-    scores = [column for column in listed.columns if column.startswith("score ") and listed[column].notna().any()]
-    scores = scores[:SCORED_MODELS]
+    n_scores = listed.filter(regex="^score ").count()
+    scored = n_scores.index[n_scores.gt(0) & n_scores.ge(SELDOM * n_scores.max())]
+    scores = {column: column.removeprefix("score ") for column in scored[:SCORED_MODELS]}
     theme = "Theme" if listed["source"].isna().all() else "Theme or source"
     # of cases alone none has a theme, and pandas takes that for numbers
     themes = listed["theme"].map(shared_filters.plain, na_action="ignore").astype(object)
     columns: dict[str, Any] = {
-        theme: themes.fillna(listed["source"]).fillna("–"),
+        theme: themes.fillna(listed["source"]).fillna(NO_VALUE),
         "Conversation": listed["first_words"],
         **{column: listed[column] for column in scores},
         "Physicians": [_marks(row) for row in listed[[*COUNTED]].itertuples()],
         "Criteria": listed["n_criteria"].where(listed["source"].isna()).astype("Int64"),
         "Turns": listed["n_turns"],
-        "Language": listed["language"].map(LANGUAGES).fillna("–"),
+        "Language": listed["language"].map(LANGUAGES).fillna(NO_VALUE),
     }
     if columns["Criteria"].isna().all():  # cases alone
         del columns["Criteria"]
-    widths = WORDS | {theme: THEME_WIDTH, "Conversation": CONVERSATION_WIDTH if scores else WITHOUT_SCORES}
-    look: dict[str, Any] = {"min_value": 0.0, "max_value": 1.0, "format": "%.2f"}
-    heads = {column: column.removeprefix("score ") for column in scores}
-    config = {  # a longer name is told whole, so that no two look alike
-        column: st.column_config.ProgressColumn(name, width=max(SCORE_WIDTH, tables.width([name])), **look)
-        for column, name in heads.items()
+    for name in ("Physicians", "Language"):
+        if set(columns[name]) == {NO_VALUE}:
+            del columns[name]
+    widths = {theme: THEME_WIDTH} | {column: max(SCORE_WIDTH, tables.width([name])) for column, name in scores.items()}
+    widths |= {name: width for name, width in LAST.items() if name in columns}
+    widths["Conversation"] = _left_for_words(widths)
+    config: dict[str, Any] = {
+        column: st.column_config.NumberColumn(
+            scores.get(column), width=width, format="%.2f" if column in scores else None
+        )
+        if pd.api.types.is_numeric_dtype(columns[column])
+        else st.column_config.TextColumn(width=width)
+        for column, width in widths.items()
     }
-    config |= {name: st.column_config.NumberColumn(width=width) for name, width in NUMBERS.items()}
-    config |= {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
     alt, numbers = "Conversations that fit the filters", listed.index.tolist()
     look = {"tallest": LIST_HEIGHT, "column_config": config, "placeholder": ""}
     place = tables.choose(columns, key="list", alt=alt, opened=lambda place: _address(numbers[place]), **look)
@@ -90,9 +99,20 @@ def _listing(listed: pd.DataFrame, judge: str) -> None:
         _open(numbers[place])
     points = "points of met criteria over the positive points; an empty cell has no score."
     of_judge = f"Scores are by the judge {judge}: {points}"
+    seldom = [name.removeprefix("score ") for name, n in n_scores.items() if n and name not in scores]
+    left_out = f" Not in this list: scores of {listed_words(seldom)}." if seldom else ""
     blind = "Opening it shows its verdicts, and takes it out of your blind reads. "
-    words = (blind if allows(check_can_read, viewer) else "") + (of_judge if judge and scores else "")
+    words = (blind if allows(check_can_read, viewer) else "") + (of_judge + left_out if judge and scores else "")
     st.html(html.foot(f"Click a row to open it. {words}"))
+
+
+def _left_for_words(widths: dict[str, int]) -> int:
+    """Where not all columns fit, Criteria, Turns and Language are at the end of the table, which scrolls sideways."""
+    room = tables.ROOM_PIXELS - BOX_WIDTH
+    left = room - sum(widths.values())
+    if left < LEAST_WORDS:
+        left = room - sum(width for name, width in widths.items() if name == "Physicians" or name not in LAST)
+    return max(left, LEAST_WORDS)
 
 
 def _marks(row: Any) -> str:
@@ -101,7 +121,7 @@ def _marks(row: Any) -> str:
         return " · ".join(f"{int(count)} {word}" for count, word in marks if count)
     if row.n_read:
         return "read, none overridden"
-    return f"read by {int(row.n_level_readers)}" if row.n_level_readers else "–"
+    return f"read by {int(row.n_level_readers)}" if row.n_level_readers else NO_VALUE
 
 
 def _address(example_id: int | None) -> None:

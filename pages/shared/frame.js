@@ -1,6 +1,8 @@
 // On a narrow screen the sidebar leaves the room to the page: when Overread is opened, and once a page was chosen. By itself Streamlit sees to that
-// on phones alone. Who opens it keeps it until then. And the style sheet is told whether what is printed was drawn on slate: tables are painted.
+// on phones alone. Who opens it keeps it until then. Tables are painted: the style sheet is told whether what is printed was drawn on slate, and a
+// negative number, for which Streamlit paints a hyphen, gets its minus, so that a column of numbers need not be one of words, which sorts otherwise.
 const NARROW = 1100;
+const NEGATIVE = /^-(?=[\d.,]+$)/;
 let isHeard = false;
 
 function makeRoom() {
@@ -11,6 +13,10 @@ export default function () {
   if (isHeard) return;
   isHeard = true;
   makeRoom();
+  const paint = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (words, ...place) {
+    paint.call(this, String(words).replace(NEGATIVE, "−"), ...place);
+  };
   document.addEventListener("click", ({ target }) => {
     if (target.closest?.("[data-testid=stSidebarNav] a")) setTimeout(makeRoom, 50); // Streamlit's own handler comes first
   });

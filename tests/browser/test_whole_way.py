@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -250,3 +251,16 @@ def test_two_clicks_in_one_breath_are_both_saved(page: Page, app_server: AppServ
     expect(page.locator(".or-response .or-verbatim").first).to_be_visible()
     expect(steps.stamp(page, other)).to_be_visible()
     expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_scores_below_zero_have_a_minus_in_the_list(page: Page, app_server: AppServer):
+    """What a table paints on its canvas is written down; what stands there for those who do not see it is not looked at."""
+    page.add_init_script("""window.painted = [];
+        const paint = CanvasRenderingContext2D.prototype.fillText;
+        CanvasRenderingContext2D.prototype.fillText = function (words, ...place) { window.painted.push(String(words)); paint.call(this, words, ...place); };""")
+    steps.choose_reader(page, app_server, LEAD, path="/browse")
+    expect(steps.table(page)).to_be_visible()
+    page.wait_for_function("window.painted.some(words => /^−0\\.\\d\\d$/.test(words))")
+    steps.settled(page)
+    assert [words for words in page.evaluate("window.painted") if re.fullmatch(r"-[\d.]+", words)] == []

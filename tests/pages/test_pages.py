@@ -1,12 +1,15 @@
 """Every page under every reader, on a full, an empty and a bare study: no exception, no hole in a sentence."""
 
+import json
+
 import pytest
 from sqlalchemy import text
 
 from evalcore.reading import queries
 from evalcore.study import acting, contents, frames, store
 from evalcore.study.db import open_study, reading, writing
-from evalcore.study.schema import Label, Role
+from evalcore.study.schema import Label, RaterKind, Role, Stage, Verdict
+from evalcore.study.tables import Model, Response
 from pages.shared import common
 from tests import world
 from tests.page_steps import LEAD, NOT_FOR_YOU, PAGES, PEOPLE, PHYSICIAN, TITLES, Open, check, own_verdicts
@@ -109,6 +112,48 @@ def test_models_named_like_a_column_do_not_take_its_place(bare: world.World, ope
     table = open_page(bare.location, "browse", "Ana Ruiz").dataframe[0].value
     assert {"Theme", "Conversation", "Turns", "Language", "Criteria"} <= set(table.columns)
     assert list(table["Turns"]) == [1, 1]
+
+
+def widths(table) -> dict[str, int]:
+    return {name: column["width"] for name, column in json.loads(table.proto.columns).items() if "width" in column}
+
+
+def test_the_list_gives_a_conversation_the_room_that_is_left_and_leaves_out_columns_as_good_as_empty(
+    location: str, open_page: Open
+):
+    """12 conversations that nobody has read, of which Birch-1 answered one: less than a tenth of Alder-2's."""
+    made = world.made(location, points=((5,),) * 12, judged="+" * 12)
+    with writing(made.engine) as session:
+        birch = Model(name="Birch-1")
+        session.add(birch)
+        session.flush()
+        answer = Response(example_id=1, model_id=birch.id, dataset="invented", text="Rest.", n_criteria=1)
+        session.add(answer)
+        session.flush()
+        judge = store.ensure_rater(session, RaterKind.JUDGE, world.JUDGE)
+        of_answer = {"example_id": 1, "response_id": answer.id, "criterion_id": made.criteria[0][0]}
+        store.add_verdicts(
+            session,
+            [Verdict(**of_answer, rater_id=judge, stage=Stage.JUDGE, label=Label.MET)],
+            actor="set-up",
+            action="made",
+        )
+    app = open_page(location, "browse", "Ana Ruiz")
+    table = app.dataframe[0]
+    assert list(table.value) == ["Theme", "Conversation", "score Alder-2", "Criteria", "Turns", "Language"]
+    assert "Not in this list: scores of Birch-1." in check(app)
+    found = widths(table)
+    assert sum(found.values()) == 980 - 34  # beside the sidebar of a window of 1280, less the boxes
+    assert found["Conversation"] > 500
+
+
+def test_in_the_list_of_the_demo_what_physicians_said_stands_beside_the_words_and_the_rest_is_scrolled_to(
+    demo_study: str, open_page: Open
+):
+    found = widths(open_page(demo_study, "browse", LEAD).dataframe[0])
+    first = [width for name, width in found.items() if name not in ("Criteria", "Turns", "Language")]
+    assert sum(first) == 980 - 34
+    assert found["Conversation"] >= 340
 
 
 # ---------------------------------------------------------------- What a run asks of the study
