@@ -25,12 +25,11 @@ def beside_reads(
 ) -> pd.DataFrame:
     """Every label with a stated confidence on an item that a physician has read blind, by judge and item.
 
-    Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left
-    out, and examples that wait for the viewer's own blind read (`blind`), whose rows would tell a label or a read.
-    `judged` gives what judges say of every item, where that is kept; None: read here, if drawings ask for it. Gives
-    `COLUMNS`: label (1 met, 0 not met), confidence as stated, reference (share of the physicians' blind first reads
-    that say met), is_drawn (a read of it was drawn with a known probability), reference_drawn (of the drawn reads
-    alone), inclusion_probability (over all drawings); NaN where there is none.
+    Of several prompt versions the newest one's label. Left out: what could not be assessed, and the examples
+    `blind`, which wait for the viewer's own read. `judged` gives what judges say of every item, where that is kept.
+    Gives `COLUMNS`: label (1 met, 0 not met), confidence as stated, reference (share of the blind first reads that
+    say met), is_drawn (one of them was drawn with a known probability), reference_drawn (of these alone),
+    inclusion_probability (over all drawings); NaN where there is none.
     """
     reads = _reads(session, judged or partial(rubric_queries.judged, session))
     labels = _judged(session).merge(reads, on="item_id")

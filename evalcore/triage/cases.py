@@ -122,11 +122,7 @@ def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[s
     place[case_keys(mine, samples)] = np.arange(len(mine))
     of = place[case_keys(samples.iloc[texts], samples)]
     texts, of = texts[of >= 0], of[of >= 0]
-    asked = samples["format"].take(texts)
-    level = np.full(len(texts), np.nan)
-    for word, judge in judges.items():
-        chosen = asked.eq(word).to_numpy(dtype=bool)
-        level[chosen] = triage_data.level_of(judge)[texts[chosen]]
+    level = triage_data.levels_by(judges)[texts]
     predicted = mine["predicted"].to_numpy(dtype=float)[of]
     agrees = (np.floor(level) == predicted) | (np.ceil(level) == predicted)
     sample = mine["first"].to_numpy(dtype=np.int64).copy()

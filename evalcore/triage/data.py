@@ -4,7 +4,7 @@ Levels are 1 (A, home) to 4 (D, emergency now); boundaries 1.5, 2.5, 3.5 stand f
 Spread, gold and strength of a panel are those of AcuityBench (arXiv 2605.11398).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -92,9 +92,15 @@ class TriageData:
         """Those of them that are no juries."""
         return [name for name in self.judges(asked) if name not in self.juries]
 
-    def level_of(self, judge: str) -> npt.NDArray[Any]:
-        """By sample what a judge says; NaN throughout for one that is not here."""
-        return self.levels[judge].to_numpy() if judge in self.levels else np.full(len(self.samples), np.nan)
+    def levels_by(self, judges: Mapping[str, str]) -> Floats:
+        """By sample what the judge of its format says; NaN where it has none, or one that is not here."""
+        found = np.full(len(self.samples), np.nan)
+        for word, judge in judges.items():
+            if judge in self.levels:
+                np.copyto(
+                    found, self.levels[judge].to_numpy(), where=self.samples["format"].eq(word).to_numpy(dtype=bool)
+                )
+        return found
 
     def is_clear(self) -> Truths:
         """By case whether its gold is one letter."""

@@ -17,7 +17,7 @@ from evalcore.study import snapshot
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import JURY, Acuity, Ask, Format, Label, RaterKind, Selection, Stage
 from evalcore.study.tables import TABLES, Model, Rater
-from evalcore.triage import data
+from evalcore.triage import data, setting_queries
 
 _LEVEL_OF: dict[str, float] = {str(word): level for word, level in data.LEVELS.items()}
 _LEVEL_OF[Label.CANNOT_ASSESS] = data.NO_LEVEL
@@ -96,11 +96,14 @@ def _levels(session: Session, samples: pd.DataFrame, names: dict[int, str]) -> t
 
 
 def with_reads(session: Session, triage_data: data.TriageData) -> data.TriageData:
-    """What `imported` gave, with physicians' reads. Cases and responses that came since are left out."""
+    """What `imported` gave, with physicians' reads and the gold that counts by the study's rule.
+
+    Cases and responses that came since are left out.
+    """
     reads = _reads(session, triage_data.cases, triage_data.samples)
     drawn = _drawn(session, reads, triage_data.samples)
     reads.loc[reads["sample"].ge(0), ["selection", "inclusion_probability"]] = drawn
-    return replace(triage_data, reads=reads[data.READ_COLUMNS])
+    return data.described(replace(triage_data, reads=reads[data.READ_COLUMNS]), setting_queries.load(session).rule)
 
 
 def _cases(session: Session, *conditions: Any) -> pd.DataFrame:

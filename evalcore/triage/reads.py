@@ -216,7 +216,7 @@ def level_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: st
     The physicians' level is the blind one of `response_levels`; what they could not assess has no level; what they have
     not settled, or removed, is left out. Some may have been chosen for reading because of a judge's level.
     """
-    levels = {name: triage_data.level_of(judge).astype(float) for name, judge in (("one", one), ("other", other))}
+    levels = {name: triage_data.levels_by({asked: judge}) for name, judge in (("one", one), ("other", other))}
     if one == PHYSICIANS:
         found = response_levels(triage_data, blind=True)
         level = found["level"].astype(float).mask(found["why"].eq(Label.CANNOT_ASSESS), data.NO_LEVEL)

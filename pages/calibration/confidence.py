@@ -75,7 +75,7 @@ def meanings_of_levels(viewer: Viewer, *, of_parser: bool = False) -> pd.DataFra
     """As `level_meanings`: of judges, or of what models state themselves."""
     known = meanings()
     about = ("meanings of levels", known, of_parser)
-    triage_data = common.triage_data(viewer)
+    triage_data = page_cache.triage_data(viewer)
     make = partial(confidence.level_meanings, triage_data, dict(known), of_parser=of_parser)
     kept: pd.DataFrame = page_cache.shared(make, viewer, about)
     return kept
@@ -176,9 +176,7 @@ def _choice(
             help=why_not or None,
         )
     if pressed and chosen is not None:
-        with common.shown_errors():
-            set_confidence_meaning(common.engine(), str(row["judge"]), chosen, actor=viewer)
-            st.rerun()
+        common.act(set_confidence_meaning, str(row["judge"]), chosen, actor=viewer)
 
 
 def errors_tables(

@@ -69,7 +69,7 @@ def show(here: Here) -> None:
 
     def of_what() -> tuple[Any, ...]:
         if about == LEVELS:
-            return judges_on_levels, common.triage_data(viewer), table
+            return judges_on_levels, page_cache.triage_data(viewer), table
         several = judges_choice.computed(has_several, viewer)
         return judges_on_criteria, beside, table, common.rubric_data(viewer) if several else None
 

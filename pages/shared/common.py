@@ -51,8 +51,6 @@ from evalcore.team import queries as team_queries, sign_in
 from evalcore.team.provider import Provider, provider
 from evalcore.team.sign_in import STUDY_HEADER, token_of
 from evalcore.team.studies import Study, sign_ins, studies
-from evalcore.triage import queries as triage_queries, setting_queries
-from evalcore.triage.data import TriageData, described
 from pages.shared import html, routes
 
 CACHED_LISTS = 200
@@ -233,24 +231,6 @@ def blind_reads(judge: str) -> pd.DataFrame:
 def rubric_data(person: Viewer) -> RubricData:
     """What everybody says of every item that this person may see. Shared frames: never change them."""
     return _rubric_data(location(), judged_version(), version()).without(blind(person))
-
-
-@st.cache_resource(max_entries=1, show_spinner="Reading the cases")
-def _imported_cases(location: str, judged_version: tuple[int, int]) -> TriageData:  # noqa: ARG001 - the version is the key
-    with reading(_engine_at(location)) as session:
-        return triage_queries.imported(session)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _triage_data(location: str, judged_version: tuple[int, int], data_version: Version) -> TriageData:  # noqa: ARG001 - the version is the key
-    levels = _imported_cases(location, judged_version)
-    with reading(_engine_at(location)) as session:
-        return described(triage_queries.with_reads(session, levels), setting_queries.load(session).rule)
-
-
-def triage_data(person: Viewer) -> TriageData:
-    """The cases of triage and all that is said of them, in the same way."""
-    return _triage_data(location(), judged_version(), version()).without(blind(person))
 
 
 def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
@@ -588,6 +568,13 @@ def shown_errors() -> Iterator[None]:
         yield
     except (OverreadError, DatabaseFault) as error:
         st.html(html.notice(str(error), kind="error"))
+
+
+def act(do: Callable[..., object], *arguments: Any, **named: Any) -> None:
+    """Do in the study what a press asks for, and draw the page anew; what a reader can act on is shown as its sentence."""
+    with shown_errors():
+        do(engine(), *arguments, **named)
+        st.rerun()
 
 
 def offer_import(person: Viewer) -> None:

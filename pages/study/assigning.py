@@ -301,10 +301,8 @@ def _rules(viewer: Viewer, *, disabled: bool) -> None:
             disabled=disabled,
         )  # fmt: skip
         if st.form_submit_button("Save rules", disabled=disabled):
-            with common.shown_errors():
-                chosen = Rules(mode or rules.mode, judge, share / 100, both, control / 100, blind, leads_read)
-                acting.set_rules(common.engine(), chosen, actor=viewer)
-                st.rerun()
+            chosen = Rules(mode or rules.mode, judge, share / 100, both, control / 100, blind, leads_read)
+            common.act(acting.set_rules, chosen, actor=viewer)
     if rules.blind:
         _release(viewer, disabled=disabled)
 

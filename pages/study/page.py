@@ -25,7 +25,7 @@ from evalcore.study.contents import holdings
 from evalcore.study.policies import check_can_import, check_can_import_reads_of, reason
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from pages.shared import common, html, routes
-from pages.study import analysis, assigning, cases, columns, freezing, mending, people, planning, runs
+from pages.study import analysis, assigning, cases, columns, mending, people, planning, runs
 
 DETECT, OWN, MAPPING = "detect automatically", "columns of your own", "mapping: "
 MEANINGS = {
@@ -210,7 +210,7 @@ for tab, show in (
     (cases_tab, partial(cases.show, viewer, hidden)),
     (runs_tab, partial(runs.show, viewer)),
     (analysis_tab, partial(analysis.show, viewer, hidden)),
-    (analysis_tab, partial(freezing.show, viewer)),
+    (analysis_tab, partial(analysis.freeze, viewer)),
     (plan_tab, partial(planning.show, viewer)),
     (reading_tab, partial(assigning.show, viewer, hidden)),
     (mend_tab, partial(mending.show, viewer)),

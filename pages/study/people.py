@@ -79,14 +79,10 @@ def _change(viewer: Viewer, everybody: list[Viewer], is_active: dict[str, bool])
         roles = st.multiselect("Their roles", ROLES, default=sorted(person.roles), key=f"roles_{person.person_id}")
         is_changed = set(roles) != set(person.roles)
         if st.button("Change roles", key="change_roles", disabled=not is_changed):
-            with common.shown_errors():
-                people.set_roles(common.engine(), name, map(Role, roles), actor=viewer)
-                st.rerun()
+            common.act(people.set_roles, name, map(Role, roles), actor=viewer)
         act = "Remove access" if is_active[name] else "Restore access"
         if st.button(act, key="set_active"):
-            with common.shown_errors():
-                people.set_active(common.engine(), name, active=not is_active[name], actor=viewer)
-                st.rerun()
+            common.act(people.set_active, name, active=not is_active[name], actor=viewer)
         if st.button("Invite", key="invite", type="primary", disabled=not is_active[name]) and signing_in:
             with common.shown_errors():
                 token = people.invite(common.engine(), name, actor=viewer)
@@ -127,5 +123,4 @@ def _keys(viewer: Viewer) -> None:
             if valid:
                 number = st.selectbox("Key", valid, key="key_number")
                 if st.button("Revoke", key="revoke_key"):
-                    people.revoke_key(common.engine(), number, actor=viewer)
-                    st.rerun()
+                    common.act(people.revoke_key, number, actor=viewer)
