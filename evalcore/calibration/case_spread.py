@@ -13,7 +13,7 @@ from evalcore.stats.arrays import Floats, Numbers as Codes, cells_of, quotient
 from evalcore.stats.intervals import NO_VALUE, clustered_means
 from evalcore.stats.wording import counted
 from evalcore.triage.data import N_LEVELS, SHARES, Kind, TriageData
-from evalcore.triage.predictions import COUNTS, joined
+from evalcore.triage.predictions import COUNTS, joined, levels_by
 from evalcore.triage.words import Row, number_words
 
 DISTANCE, ENTROPY_PANEL, ENTROPY_MODEL, CONCENTRATION = "distance", "entropy_panel", "entropy_model", "concentration"
@@ -114,7 +114,6 @@ def _letters(shares: Floats) -> Floats:
 def _drawn(
     shares: Floats, n_votes: Floats, n_samples: Codes, n_draws: int, rng: np.random.Generator
 ) -> dict[str, Floats]:
-    """The measures of simulated panels and models: one row a panel, one column a draw."""
     size = (len(shares), n_draws)
     votes = rng.multinomial(np.broadcast_to(n_votes.astype(np.int64)[:, None], size), shares[:, None, :])
     samples = rng.multinomial(np.broadcast_to(n_samples[:, None], size), _letters(shares)[:, None, :])
@@ -126,9 +125,9 @@ def case_spread(
 ) -> pd.DataFrame:
     """The model's spread beside the panel's, for every case with a panel of two votes or more.
 
-        distance    D = sum over the 3 inner cuts of (F-G)^2 - var F - var G: 0 on average for a model that draws from the same
-                    physicians. var G = G(1-G)/(m-1); a vote on the boundary at the cut counts half on either side, so
-                    var F = (F(1-F) - b/4)/(n-1) with the share b of such votes; of samples on a boundary likewise
+        distance    D = sum over the 3 inner cuts of (F-G)^2 - var F - var G: 0 on average for a model that draws from
+                    the same physicians. var G = G(1-G)/(m-1); a vote on the boundary at the cut counts half on either
+                    side, so var F = (F(1-F) - b/4)/(n-1), b the share of such votes; of such samples likewise
         entropy_panel, entropy_model   in bits, 0..2
         concentration   entropy_panel - entropy_model, -2..2: above 0 the model is surer than the physicians
 
@@ -179,7 +178,7 @@ def distances(
 def _boundary_samples(triage_data: TriageData, judges: Mapping[str, str], table: pd.DataFrame) -> Floats:
     """Samples of each row that lie on each of the three boundaries."""
     halves, keys = np.zeros((len(table), N_LEVELS - 1)), ["row", *BY]
-    level = triage_data.levels_by(judges)
+    level = levels_by(triage_data, judges)
     is_between = level % 1 > 0
     samples = triage_data.samples.loc[is_between, keys].assign(cut=level[is_between].astype(np.int64) - 1)
     pairs = samples.merge(table[keys].assign(place=np.arange(len(table))), on=keys)

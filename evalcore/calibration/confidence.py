@@ -441,20 +441,11 @@ def _beside(levels: pd.DataFrame, reads: pd.DataFrame, triage_data: TriageData) 
     # half a level to either side for a boundary, which stands for both of its letters
     reach = (pairs["label"] % 1).clip(upper=0.5) + (pairs["level"] % 1).clip(upper=0.5)
     pairs["right"] = pairs["label"].sub(pairs["level"]).abs().le(reach)
-    of_sample = pairs.groupby(["judge", "sample"], as_index=False, observed=True).agg(
-        confidence=("confidence", "first"),
-        label=("label", "first"),
-        right=("right", "mean"),
-        n_reads=("right", "size"),
-        weight=("weight", "min"),
-    )
+    made = {"confidence": ("confidence", "first"), "label": ("label", "first"), "right": ("right", "mean")}
+    made |= {"n_reads": ("right", "size"), "weight": ("weight", "min")}
+    of_sample = pairs.groupby(["judge", "sample"], as_index=False, observed=True).agg(**made)
     samples = triage_data.samples.iloc[of_sample["sample"].to_numpy(dtype=np.int64)].reset_index(drop=True)
     group = of_sample["judge"].astype(str) + ", " + samples["format"].astype(str)
-    return of_sample.assign(
-        model=samples["model"],
-        format=samples["format"],
-        cluster=samples["row"],
-        response_id=samples["response_id"],
-        example_id=triage_data.cases["example_id"].to_numpy()[samples["row"].to_numpy()],
-        group=group.astype(object),
-    ).drop(columns="sample")
+    found = of_sample.drop(columns="sample").join(samples[["model", "format", "response_id"]])
+    example_id = triage_data.cases["example_id"].to_numpy()[samples["row"].to_numpy()]
+    return found.assign(cluster=samples["row"], example_id=example_id, group=group.astype(object))

@@ -74,17 +74,10 @@ def _reads(session: Session, judged: Callable[[], RubricData]) -> pd.DataFrame:
     reads = reads.assign(inclusion_probability=reads["inclusion_probability"].where(drawn))
     known_drawings = rubric_queries.drawings_of(session, reads, drawn, known=judged)
     reads["inclusion_probability"] = over_all(known_drawings, reads, drawn)
-    return (
-        reads.assign(is_drawn=drawn, met_drawn=reads["met"].where(drawn))
-        .groupby("item_id", as_index=False)
-        .agg(
-            reference=("met", "mean"),
-            n_reads=("met", "size"),
-            is_drawn=("is_drawn", "any"),
-            reference_drawn=("met_drawn", "mean"),
-            inclusion_probability=("inclusion_probability", "max"),
-        )
-    )
+    made = {"reference": ("met", "mean"), "n_reads": ("met", "size"), "is_drawn": ("is_drawn", "any")}
+    made |= {"reference_drawn": ("met_drawn", "mean"), "inclusion_probability": ("inclusion_probability", "max")}
+    reads = reads.assign(is_drawn=drawn, met_drawn=reads["met"].where(drawn))
+    return reads.groupby("item_id", as_index=False).agg(**made)
 
 
 def _judged(session: Session) -> pd.DataFrame:

@@ -183,10 +183,10 @@ def calibration_error(
 
     With the bins of `reliability` (w their shares of the items, pbar the mean confidence, ybar the share right):
 
-        error   sqrt of sum w [(pbar - ybar)^2 - v], floored at 0; v: the clustered variance of ybar, ybar (1 - ybar)/(n - 1) with
-                one item a cluster and right 0 or 1. Plain L2 adds v and is never 0
+        error   sqrt of sum w [(pbar - ybar)^2 - v], floored at 0; v: the clustered variance of ybar, with one item a
+                cluster and right 0 or 1 it is ybar (1 - ybar)/(n - 1). Plain L2 adds v and is never 0
         ece     sum w |pbar - ybar|, which is above 0 for perfectly calibrated data too; hence never without its null
-        null    the mean of ece over drawn data of the same confidences that are right with the probability that is stated, times
+        null    the mean of ece over drawn data of the same confidences that are right as often as they state, times
                 the root of the design effect; null_high is exceeded by 5 % of them
 
     Brier's score, mean (p - y)^2 = miscalibration - discrimination + uncertainty, with the isotonic regression c of

@@ -144,7 +144,6 @@ def _counts(cases: _Columns, name: str, thresholds: Floats) -> tuple[Any, Any]:
 
 
 def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
-    """K of n as shares with Wilson's intervals: a case enters each once."""
     for name in SHARES:
         k, n = table[f"k_{name}"].to_numpy(dtype=float), table[f"n_{name}"].to_numpy(dtype=float)
         low, high = wilson(k, n)

@@ -12,7 +12,7 @@ from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.data import RubricData
 from evalcore.study.db import reading
 from evalcore.study.schema import ConfidenceMeaning
-from evalcore.triage import data, predictions, queries as triage_queries, setting_queries
+from evalcore.triage import predictions, queries as triage_queries, setting_queries
 from evalcore.triage.data import TriageData
 
 Part = tuple[dict[str, Any], list[str], dict[str, Any]]
@@ -69,7 +69,7 @@ def calibration(
     sections = some_of("--section", section, SECTIONS)
     with study(db) as engine, reading(engine) as session:
         settings = setting_queries.load(session)
-        triage_data = data.described(triage_queries.load(session), settings.rule)
+        triage_data = triage_queries.load(session)
         meanings = setting_queries.confidence_meanings(session)
         stored: list[Any] = []
         if "judges" in sections:

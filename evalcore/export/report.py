@@ -40,7 +40,7 @@ from evalcore.triage import (
     setting_queries,
     words as triage_words,
 )
-from evalcore.triage.data import TriageData, described
+from evalcore.triage.data import TriageData
 from evalcore.triage.settings import METRICS, TriageSettings
 
 WHAT = "Findings, figures and tables as the pages have them, with the methods, as one HTML file that opens without a network."
@@ -58,7 +58,7 @@ def report(engine: Engine, *, blind: frozenset[int] = frozenset(), at: datetime 
     with reading(engine) as session:
         known = rubric_queries.load(session).without(blind)
         settings = setting_queries.load(session)
-        triage_data = described(triage_queries.load(session).without(blind), settings.rule)
+        triage_data = triage_queries.load(session).without(blind)
         stated, head = contents.stated_analysis(session), trail_head(session)[1]
         is_judged = bool(evaluations(known)["judges"].map(len).any())
         done = compute(session, rubric_data=known) if is_judged else None

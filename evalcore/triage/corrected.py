@@ -19,6 +19,7 @@ from evalcore.study.schema import Claim, Physicians
 from evalcore.triage import rates
 from evalcore.triage.data import LETTERS, N_LEVELS, TriageData, case_keys, distributions
 from evalcore.triage.harm import HARM_COLUMNS, USUAL_WEIGHTS, Weights
+from evalcore.triage.predictions import levels_by
 from evalcore.triage.reads import VOTES, drawn_reads, drawn_votes, response_levels
 
 _MIN_IN_STRATUM = 10
@@ -184,7 +185,7 @@ def answered(
     said_by, own_by = (
         distributions(np.arange(len(reads)), table["level"].to_numpy(dtype=float), len(reads)) for table in (reads, own)
     )
-    level = triage_data.levels_by(judges)
+    level = levels_by(triage_data, judges)
     looked = np.flatnonzero(clear[row] & ~np.isnan(level))
     places = looked[level[looked] > 0]
     no_level, unreached = (
@@ -260,12 +261,6 @@ MEASURES: Mapping[rates.Measure, Floats] = {
     measure: np.where(rule.base, rule.hits.astype(float), np.nan) for measure, rule in rates.RULES.items()
 }
 """Of each rate, gold x level: 1 where it counts, 0 where it does not, NaN where it is not about that gold."""
-_WHICH: Mapping[rates.Base, str] = {
-    rates.OF_ALL: "",
-    rates.OF_EMERGENCIES: "with the gold D",
-    rates.BELOW_D: "with a gold below D",
-    rates.ABOVE_A: "with a gold above A",
-}
 
 
 def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
@@ -308,7 +303,7 @@ def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFram
 def corrected_rates(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
     """The measures of `rates.rates` by the formulas of `corrected_cells`, over the cases that each is about."""
     rows = [
-        {"measure": measure.value} | _estimated(about, counts, _WHICH[rates.RULES[measure].of], held)
+        {"measure": measure.value} | _estimated(about, counts, rates.RULES[measure].of.which, held)
         for about in known
         for measure, counts in MEASURES.items()
     ]

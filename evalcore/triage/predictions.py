@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.stats.arrays import Floats, quotient
+from evalcore.stats.arrays import Floats, occurring, quotient
 from evalcore.study.schema import PARSER, Format
 from evalcore.triage.data import N_LEVELS, NO_LEVEL, TriageData
 
@@ -52,12 +52,9 @@ def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFr
     n_rows, n_models = max(len(triage_data.cases), 1), max(len(models.categories), 1)
     keys = formats.codes.to_numpy().astype(np.int64) * n_rows + samples["row"].to_numpy()
     keys = (keys * n_models + models.codes.to_numpy())[places]
-    present = np.bincount(keys) if len(keys) else np.zeros(0, dtype=np.int64)
-    groups = np.flatnonzero(present)
-    number = np.zeros(len(present), dtype=np.int64)
-    number[groups] = np.arange(len(groups))
-    group, n = number[keys], len(groups)
-    level = triage_data.levels_by(judges)[places]
+    group, groups = occurring(keys)
+    n = len(groups)
+    level = levels_by(triage_data, judges)[places]
     twice = np.where(level == NO_LEVEL, 1, 2 * level)  # 0: not looked at, 1: no level, then levels and boundaries
     state = np.where(np.isnan(twice), 0, twice).astype(np.int64)
     tally = np.bincount(group * _STATES + state, minlength=n * _STATES).reshape(n, _STATES)
@@ -71,16 +68,16 @@ def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFr
     texts = samples["has_text"].to_numpy()[places]
     first[group[texts][::-1]] = places[texts][::-1]  # the earliest is written last
     stated = _own_confidence(triage_data, judges)[places]
-    stated = np.where(np.ceil(level) == predicted[group], stated, np.nan)
-    is_stated = ~np.isnan(stated)
-    total, times = (np.bincount(group[is_stated], by, n) for by in (stated[is_stated], None))
+    at = np.flatnonzero(~np.isnan(stated))
+    at = at[np.ceil(level[at]) == predicted[group[at]]]
+    total, times = (np.bincount(group[at], by, n) for by in (stated[at], None))
     of_format, row = np.divmod(groups // n_models, n_rows)
     return pd.DataFrame(
         {
             "row": row,
             "model": pd.Categorical.from_codes((groups % n_models).astype(np.int32), models.categories),
             "format": pd.Categorical.from_codes(of_format.astype(np.int8), formats.categories),
-            "n_samples": present[groups],
+            "n_samples": np.bincount(group, minlength=n),
             "n_unread": tally[:, 0],
             "n_invalid": tally[:, 1],
             "n_valid": n_valid,
@@ -93,13 +90,24 @@ def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFr
     )
 
 
+def levels_by(triage_data: TriageData, judges: Mapping[str, str]) -> npt.NDArray[np.float32]:
+    """By sample what the judge of its format says; NaN where it has none, or one that is not here."""
+    found = np.full(len(triage_data.samples), np.nan, dtype=np.float32)
+    for word, judge in judges.items():
+        if judge in triage_data.levels:
+            mine = triage_data.samples["format"].eq(word).to_numpy(dtype=bool)
+            np.copyto(found, triage_data.levels[judge].to_numpy(dtype=np.float32), where=mine)
+    return found
+
+
 def _own_confidence(triage_data: TriageData, judges: Mapping[str, str]) -> Floats:
     """By sample the confidence that the model states itself: only what the parser read is its own."""
     given = triage_data.confidence.loc[triage_data.confidence["rater"].eq(PARSER)]
+    by_parser = [word for word, judge in judges.items() if judge == PARSER]
+    given = given.loc[triage_data.samples["format"].iloc[given["sample"]].isin(by_parser).to_numpy()]
     found = np.full(len(triage_data.samples), np.nan)
     found[given["sample"].to_numpy(dtype=np.int64)] = given["confidence"].to_numpy(dtype=float)
-    by_parser = [word for word, judge in judges.items() if judge == PARSER]
-    return np.where(triage_data.samples["format"].isin(by_parser), found, np.nan)
+    return found
 
 
 def joined(triage_data: TriageData, found: pd.DataFrame, columns: Sequence[str] = ("gold", "kind")) -> pd.DataFrame:

@@ -236,12 +236,8 @@ def one_case(session: Session, example_id: int) -> data.TriageData | None:
     )
     samples = frame(session, answered)
     formats = {word.evaluation: word.value for word in Format}
-    samples = samples.assign(
-        row=0,
-        format=pd.Categorical(samples["dataset"].map(formats), categories=list(formats.values())),
-        model=samples["model"].astype("category"),
-        has_text=samples["has_text"].astype(bool),
-    )
+    samples["format"] = pd.Categorical(samples["dataset"].map(formats), categories=list(formats.values()))
+    samples = samples.astype({"model": "category", "has_text": bool}).assign(row=0)
     verdict = TABLES["verdict"].c
     mine = (verdict.example_id == example_id, verdict.rater_id.not_in(repeats(session)))
     statement = (
@@ -258,7 +254,7 @@ def one_case(session: Session, example_id: int) -> data.TriageData | None:
         level = levels[str(judge)] = np.full(len(samples), np.nan, dtype=np.float32)
         level[said["sample"].to_numpy()] = said["label"].map(data.LEVELS).astype(float).fillna(data.NO_LEVEL)
     confidence = judged.loc[judged["confidence"].notna(), data.CONFIDENCE_COLUMNS]
-    return data.TriageData(
+    triage_data = data.TriageData(
         cases=cases,
         votes=_votes(session, cases, TABLES["panel_vote"].c.example_id == example_id),
         samples=samples[data.SAMPLE_COLUMNS],
@@ -267,6 +263,7 @@ def one_case(session: Session, example_id: int) -> data.TriageData | None:
         reads=_reads(session, cases, samples, *mine)[data.READ_COLUMNS],
         published=pd.DataFrame(columns=["model", "format", "gold", "A", "B", "C", "D"]),
     )
+    return data.described(triage_data, setting_queries.load(session).rule)
 
 
 @dataclass(frozen=True)

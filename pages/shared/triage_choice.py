@@ -159,17 +159,8 @@ def controls(known: About, *, gold: bool) -> Chosen:
         for word in FORMATS
         if known.judges.get(word)
     }
-    whose = (
-        one_of(
-            "Gold",
-            list(Gold),
-            "triage_gold",
-            width=215,
-            help=glossary.helps("gold", "level of care", "boundary, ambiguous"),
-        )
-        if gold
-        else Gold.FILE
-    )
+    helps = glossary.helps("gold", "level of care", "boundary, ambiguous")
+    whose = one_of("Gold", list(Gold), "triage_gold", width=215, help=helps) if gold else Gold.FILE
     return Chosen(tuple(judges.items()), Gold(whose))
 
 

@@ -86,17 +86,13 @@ def change(viewer: Viewer, found: pd.DataFrame, label: dict[Ask, str], hidden: f
                 common.act(act, number, actor=viewer)
             _queue(viewer, number)
         _form(f"hand_{number}", "Hand over", lambda: _hand_over(viewer, number, present, names))
-        _form(
-            f"add_{number}",
-            "Add readers",
-            lambda: _add(viewer, number, [name for name in names if name not in present]),
-        )
+        others = [name for name in names if name not in present]
+        _form(f"add_{number}", "Add readers", lambda: _add(viewer, number, others))
         _form(f"extend_{number}", "Draw more", lambda: _extend(viewer, number, hidden))
         _form(f"cancel_{number}", "Cancel the assignment", lambda: _cancel(viewer, number))
 
 
 def _queue(viewer: Viewer, number: int) -> None:
-    """Freeze the queue before the first read; or its hash."""
     kept = common.ask(registering.registered).get(number)
     if kept is not None:
         when = f"Queue frozen before the first read, on {common.local_day(kept.at)} by {kept.by}"

@@ -96,18 +96,10 @@ def _form(viewer: Viewer, hidden: frozenset[int], spec: Analysis, *, disabled: b
                 for name, words in MARGINS.items()
             }
         if st.form_submit_button("State the analysis", type="primary", icon=":material/edit_note:", disabled=disabled):
-            stated = Analysis(
-                evaluation=evaluation,
-                judges=tuple(chosen),
-                subset=subset,
-                claim=claim,
-                physicians=physicians,
-                settled=settled,
-                weighted=weighted,
-                primary=None if one is None and other is None else (one or NO_MODEL, other or NO_MODEL),
-                **margins,
-            )
-            _state(viewer, stated)
+            primary = None if one is None and other is None else (one or NO_MODEL, other or NO_MODEL)
+            of = {"evaluation": evaluation, "judges": tuple(chosen), "subset": subset, "primary": primary}
+            held = {"claim": claim, "physicians": physicians, "settled": settled, "weighted": weighted}
+            _state(viewer, Analysis(**of, **held, **margins))
 
 
 def _state(viewer: Viewer, stated: Analysis) -> None:

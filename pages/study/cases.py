@@ -77,13 +77,9 @@ def drawn(flow: pd.DataFrame, *, key: str) -> None:
 
 def labels(flow: pd.DataFrame, *, key: str = "study_labels") -> None:
     """What was made of each label, source by source."""
-    tables.show(
-        flows.label_columns(flows.mapping(flow)),
-        key=key,
-        alt="What was made of each label of each source, and how many cases have it",
-        optional=["Ambiguous", "Left out"],
-        names=["Source"],
-    )
+    columns = flows.label_columns(flows.mapping(flow))
+    alt = "What was made of each label of each source, and how many cases have it"
+    tables.show(columns, key=key, alt=alt, optional=["Ambiguous", "Left out"], names=["Source"])
 
 
 def settings(viewer: Viewer) -> None:

@@ -32,17 +32,11 @@ def show(viewer: Viewer) -> None:
     st.subheader("Broken responses", anchor=False)
     broken = common.read("broken")
     if broken.empty:
-        st.html(
-            html.quiet(
-                "No response is marked as broken. Browse marks one that is empty, cut off or in the wrong language."
-            )
-        )
+        sentence = "No response is marked as broken. Browse marks one that is empty, cut off or in the wrong language."
+        st.html(html.quiet(sentence))
         return
-    st.html(
-        html.quiet(
-            f"{counted(len(broken), 'response')} in no number. Open the conversation in Browse to have one count again."
-        )
-    )
+    said = f"{counted(len(broken), 'response')} in no number. Open the conversation in Browse to have one count again."
+    st.html(html.quiet(said))
     columns = {
         "Example": broken["prompt_id"],
         "Model": broken["model"],
@@ -65,13 +59,8 @@ def _imports(viewer: Viewer, found: pd.DataFrame) -> None:
         "State": [f"withdrawn by {by}: {why}" if gone else "" for gone, by, why in zip(is_gone, found["withdrawn_by"], found["reason"], strict=True)],
         "Imported by": found["imported_by"],
     }  # fmt: skip
-    place = tables.pick(
-        columns,
-        key="imports",
-        alt="Imports of this study, newest first, with what each brought",
-        optional=("State",),
-        names=("File",),
-    )
+    alt = "Imports of this study, newest first, with what each brought"
+    place = tables.pick(columns, key="imports", alt=alt, optional=("State",), names=("File",))
     if place is None:
         st.html(html.quiet("Choose an import to take it back, or to bring back one that was withdrawn."))
         return

@@ -159,11 +159,7 @@ def _failures(viewer: Viewer, run_id: int) -> None:
     if not counts:  # all of them are being asked again
         return
     st.subheader("Failures", anchor=False)
-    st.html(
-        html.items(
-            f"{n:,} {summary.OUTCOMES[outcome][0]}: {summary.OUTCOMES[outcome][1]}" for outcome, n in counts.items()
-        )
-    )
+    st.html(html.items(f"{n:,} {': '.join(summary.OUTCOMES[outcome])}" for outcome, n in counts.items()))
     if not allows(check_can_see_replies, viewer):
         st.html(html.quiet(f"{reason(check_can_see_replies, viewer)} {WHY}"))
         return
