@@ -269,7 +269,7 @@ class Chosen:
         """The cases that fit kind and miss; None where neither is asked for."""
         if self.kind is None and self.miss is None:
             return None
-        return page_cache.computed(_cases, viewer, lambda: common.triage_data(viewer), self)
+        return page_cache.computed(_cases, viewer, lambda: page_cache.triage_data(viewer), self)
 
     def words(self) -> list[str]:
         """What is asked for, as short words."""

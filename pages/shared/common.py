@@ -51,8 +51,6 @@ from evalcore.team import queries as team_queries, sign_in
 from evalcore.team.provider import Provider, provider
 from evalcore.team.sign_in import STUDY_HEADER, token_of
 from evalcore.team.studies import Study, sign_ins, studies
-from evalcore.triage import queries as triage_queries, setting_queries
-from evalcore.triage.data import TriageData, described
 from pages.shared import html, routes
 
 CACHED_LISTS = 200
@@ -125,12 +123,8 @@ Version = tuple[int, int]
 
 def version() -> Version:
     """The key of every cached read: acts, and texts whose language is unknown, these not during an import."""
-    n_waiting = frames.n_waiting if _unfinished() is None else lambda _session: 0
+    n_waiting = frames.n_waiting if _stands()[0] is None else lambda _session: 0
     return once("version", lambda session: (frames.data_version(session), n_waiting(session)))
-
-
-def _unfinished() -> UnfinishedImport | None:
-    return _stands()[0]
 
 
 def _stands() -> tuple[UnfinishedImport | None, freezing.Version | None]:
@@ -139,7 +133,7 @@ def _stands() -> tuple[UnfinishedImport | None, freezing.Version | None]:
 
 def tell_unfinished() -> None:
     """A line on every page while an import is not in the study whole."""
-    if (unfinished := _unfinished()) is not None:
+    if (unfinished := _stands()[0]) is not None:
         st.html(html.notice(unfinished.sentence))
 
 
@@ -235,24 +229,6 @@ def rubric_data(person: Viewer) -> RubricData:
     return _rubric_data(location(), judged_version(), version()).without(blind(person))
 
 
-@st.cache_resource(max_entries=1, show_spinner="Reading the cases")
-def _imported_cases(location: str, judged_version: tuple[int, int]) -> TriageData:  # noqa: ARG001 - the version is the key
-    with reading(_engine_at(location)) as session:
-        return triage_queries.imported(session)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _triage_data(location: str, judged_version: tuple[int, int], data_version: Version) -> TriageData:  # noqa: ARG001 - the version is the key
-    levels = _imported_cases(location, judged_version)
-    with reading(_engine_at(location)) as session:
-        return described(triage_queries.with_reads(session, levels), setting_queries.load(session).rule)
-
-
-def triage_data(person: Viewer) -> TriageData:
-    """The cases of triage and all that is said of them, in the same way."""
-    return _triage_data(location(), judged_version(), version()).without(blind(person))
-
-
 def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
     """Conversations on which this person may yet give a blind first read."""
     key = ("to read", person, among)
@@ -273,26 +249,19 @@ def list_openly(person: Viewer, examples: Iterable[int]) -> None:
 
 
 @st.cache_data(max_entries=CACHED_LISTS, show_spinner=False)
-def _listed(
-    location: str,  # noqa: ARG001 - the key, with the version
-    data_version: Version,  # noqa: ARG001
-    filters: browse.Filters,
-    judge: str,
-    hidden: frozenset[int],
-    only: frozenset[int] | None,
-) -> pd.DataFrame:
+def _listed(key: tuple[Any, ...], filters: browse.Filters, judge: str, only: frozenset[int] | None) -> pd.DataFrame:
+    *_, hidden = key
     examples: pd.DataFrame = read("fitting", filters).set_index("example_id")
     examples = examples.loc[~examples.index.isin(hidden) & (only is None or examples.index.isin(only or ()))]
-    return examples.join(read("beside", judge, hidden)).fillna(
-        dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0)
-    )
+    counts = dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0)
+    return examples.join(read("beside", judge, hidden)).fillna(counts)
 
 
 def listed(
     filters: browse.Filters, judge: str, hidden: frozenset[int], only: frozenset[int] | None = None
 ) -> pd.DataFrame:
     """The rows of `browse.examples` that fit, without hidden ones, with a judge's scores and what physicians read."""
-    found: pd.DataFrame = _listed(location(), version(), filters, judge, hidden, only)
+    found: pd.DataFrame = _listed((location(), version(), hidden), filters, judge, only)
     return found
 
 
@@ -588,6 +557,13 @@ def shown_errors() -> Iterator[None]:
         yield
     except (OverreadError, DatabaseFault) as error:
         st.html(html.notice(str(error), kind="error"))
+
+
+def act(do: Callable[..., object], *arguments: Any, **named: Any) -> None:
+    """Do in the study what a press asks for, and draw the page anew; a refusal is shown as its sentence."""
+    with shown_errors():
+        do(engine(), *arguments, **named)
+        st.rerun()
 
 
 def offer_import(person: Viewer) -> None:
