@@ -25,14 +25,14 @@ from evalcore.importing.staging import finish
 from evalcore.judges.record import judge_record
 from evalcore.reading import exposing, queries as reading_queries
 from evalcore.reading.adjudication import to_settle
-from evalcore.reading.read_queries import examples_of, level_readers, read_marks
+from evalcore.reading.read_queries import examples_of, level_readers
 from evalcore.reading.reference import overridden_items, own_items
 from evalcore.rubric import composition_queries, queries as rubric_queries
-from evalcore.rubric.blind_read_queries import beside_judges, blind_firsts
+from evalcore.rubric.blind_read_queries import beside_judges, blind_firsts, labels_on, read_marks
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums
 from evalcore.runs import queries as run_queries
-from evalcore.serving import PERSON_PATH, check_launched, cookie_name
+from evalcore.serving import PERSON_PATH, check_launched, cookie_name, give_back_memory
 from evalcore.study import browse, contents, frames, freezing, lookups
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.corrections import mending, renaming
@@ -172,9 +172,11 @@ def read(name: str, *arguments: Any) -> Any:
     return _cached(location(), version(), name, arguments)
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@st.cache_resource(max_entries=1, show_spinner=False)
 def _judge_scores(_session: Any, location: str, judged_version: int) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
-    return scores_of_sums(rubric_queries.response_sums(_session))
+    scores = scores_of_sums(rubric_queries.response_sums(_session))
+    short = {"model": "category", "judge": "category", "example_id": "int32", "response_id": "int32"}
+    return scores.drop(columns=["n_judged", "n_expected"]).astype(short)  # a row a response and judge
 
 
 def is_demo() -> bool:
@@ -194,13 +196,15 @@ def _judged(location: str, judged_version: tuple[int, int]) -> RubricData:  # no
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _rubric_data(location: str, judged_version: tuple[int, int], data_version: Version) -> RubricData:  # noqa: ARG001 - the version is the key
-    def read() -> pd.DataFrame:
-        with reading(_engine_at(location)) as session:
-            return rubric_queries.reads(session)
+def _reads(location: str, data_version: Version) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
+    with reading(_engine_at(location)) as session:
+        return rubric_queries.reads(session)
 
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _rubric_data(location: str, judged_version: tuple[int, int], data_version: Version) -> RubricData:
     with ThreadPoolExecutor(1) as beside:
-        reads = beside.submit(read)
+        reads = beside.submit(_reads, location, data_version)
         judged = _judged(location, judged_version)
     with reading(_engine_at(location)) as session:
         return rubric_queries.with_reads(session, judged, reads.result())
@@ -212,16 +216,15 @@ def judged_labels() -> RubricData:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _blind_firsts(location: str, data_version: Version) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
+def _blind_firsts(location: str, data_version: Version) -> tuple[pd.DataFrame, dict[str, Any]]:
     with reading(_engine_at(location)) as session:
-        return blind_firsts(session, known=judged_labels)
+        firsts = blind_firsts(session, known=judged_labels, given=_reads(location, data_version))
+        return firsts, labels_on(session, firsts)
 
 
 def blind_reads(judge: str) -> pd.DataFrame:
     """Physicians' blind first reads beside the labels of this judge."""
-    firsts = _blind_firsts(location(), version())
-    with reading(engine()) as session:
-        return beside_judges(session, firsts, judge).assign(rater_kind=RaterKind.REVIEWER)
+    return beside_judges(*_blind_firsts(location(), version()), judge).assign(rater_kind=RaterKind.REVIEWER)
 
 
 def rubric_data(person: Viewer) -> RubricData:
@@ -254,7 +257,9 @@ def _listed(key: tuple[Any, ...], filters: browse.Filters, judge: str, only: fro
     examples: pd.DataFrame = read("fitting", filters).set_index("example_id")
     examples = examples.loc[~examples.index.isin(hidden) & (only is None or examples.index.isin(only or ()))]
     counts = dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0)
-    return examples.join(read("beside", judge, hidden)).fillna(counts)
+    beside = read("beside", judge, hidden)
+    give_back_memory()
+    return examples.join(beside).fillna(counts)
 
 
 def listed(
@@ -268,12 +273,12 @@ def listed(
 def _beside(session: Any, judge: str, hidden: frozenset[int]) -> pd.DataFrame:
     """What a list says of each conversation that anybody has said something of: the same whatever is asked for."""
     scores = mean_scores_by_example(visible_verdicts(judge_scores(session), None, hidden), judge)
-    marks = overridden_items(read_marks(session), judge)
+    marks = overridden_items(read_marks(session, judge, given=_reads(location(), version())), judge)
     return scores.add_prefix("score ").join(marks, how="outer").join(level_readers(session), how="outer")
 
 
 def _n_conflicting(session: Any, hidden: frozenset[int]) -> int:
-    marks = visible_verdicts(read_marks(session), None, hidden)
+    marks = visible_verdicts(read_marks(session, "", given=_reads(location(), version())), None, hidden)
     return int(overridden_items(marks, "")["n_conflicting"].sum())
 
 

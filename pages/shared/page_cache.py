@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from evalcore.rubric import queries as rubric_queries
+from evalcore.serving import give_back_memory
 from evalcore.settings import settings
 from evalcore.study.db import reading
 from evalcore.study.policies import STUDY
@@ -26,7 +27,9 @@ KEPT: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def _computed(key: Hashable, arguments: tuple[Any, ...], _make: Callable[..., _Made], _of: Callable[[], Any]) -> _Made:  # noqa: ARG001 - the key
-    return _make(_of(), *arguments)
+    made = _make(_of(), *arguments)
+    give_back_memory()
+    return made
 
 
 def computed(
@@ -43,7 +46,9 @@ def computed(
 
 @st.cache_resource(max_entries=18, show_spinner=False)
 def _shared(key: Hashable, _make: Callable[[], _Made]) -> _Made:  # noqa: ARG001 - the key
-    return _make()
+    made = _make()
+    give_back_memory()
+    return made
 
 
 def shared(make: Callable[[], _Made], viewer: Viewer, about: Hashable) -> _Made:
