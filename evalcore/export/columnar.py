@@ -77,7 +77,7 @@ def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> I
     criteria = _Rows(queries.criterion_columns(session), "criterion_id")
     prompts = [
         row["rater_id"]
-        for row in pa.Table.from_pandas(frames.raters(session), preserve_index=False).to_pylist()
+        for row in queries.rater_columns(session).to_pylist()
         if (row["rater"], row["rater_kind"]) == (judge, RaterKind.JUDGE) and REPEAT not in row["prompt_version"]
     ]
     slips, known = frames.slips(session)["verdict_id"].tolist(), list(frames.numbers(session, frames.knowing()))
@@ -163,7 +163,7 @@ def verdicts(session: "Session", judge: str, part: "Part", schema: pa.Schema) ->
     known = dict.fromkeys(frames.numbers(session, frames.knowing()), True)
     slips: dict[int, str] = dict(frames.slips(session).itertuples(index=False))
     looks = second_looks(session).to_dict()
-    raters = pa.Table.from_pandas(frames.raters(session), preserve_index=False)
+    raters = queries.rater_columns(session)
     rows = [
         _Rows(every, "response_id"),
         _Rows(queries.criterion_columns(session), "criterion_id"),

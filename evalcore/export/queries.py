@@ -59,6 +59,13 @@ def _array(values: tuple[Any, ...], of: pa.DataType) -> pa.Array:
     return made.cast(of)
 
 
+def rater_columns(session: Session) -> pa.Table:
+    """One row a rater: rater_id, rater, rater_kind, prompt_version."""
+    rater = TABLES["rater"].c
+    named = (rater.id.label("rater_id"), rater.name.label("rater"), rater.kind.label("rater_kind"))
+    return columns(session, select(*named, rater.prompt_version))
+
+
 def response_columns(session: Session) -> pa.Table:
     """One row a response, in the order in which tables list them; example_number is the example's, example_id its name."""
     response, example, model = TABLES["response"].c, TABLES["example"].c, TABLES["model"].c
