@@ -69,6 +69,8 @@ _KEPT, _MOST_BEYOND = 15, 15
 """Connections that are kept open, and how many more there may be: a room of physicians opens Review in the same second. Three processes, as while one takes
 over from another, leave some of the hundred that PostgreSQL has; more at once would only wait for the same interpreter.
 """
+_CACHE_KB = 1 << 16
+"""What one connection to SQLite keeps of the file; a quarter of that where pages have many, which never give it back."""
 _WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
 _EARLIER = re.compile(r"00\d\d")
 _MIGRATION_LOCK, _IMPORT_LOCK = 0x6F766572, 0x696D706F  # any constants: "over", "impo"
@@ -98,7 +100,8 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
         event.listen(engine, "begin", _begin_postgres)
     else:
         event.listen(engine, "do_connect", _open_file)
-        event.listen(engine, "connect", _prepare_sqlite)
+        of_pages = wait_seconds == PRESS_SECONDS
+        event.listen(engine, "connect", partial(_prepare_sqlite, cache_kb=_CACHE_KB // (4 if of_pages else 1)))
         event.listen(engine, "begin", _begin_sqlite)
     return engine
 
@@ -151,14 +154,15 @@ def _open_file(_dialect: Any, record: Any, arguments: list[Any], options: dict[s
         path.touch(mode=0o600, exist_ok=False)
 
 
-def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
+def _prepare_sqlite(connection: sqlite3.Connection, record: Any, *, cache_kb: int) -> None:
     connection.isolation_level = None  # transactions begin where we say, see _begin_sqlite
     # Without recursive_triggers an INSERT OR REPLACE deletes a row past the append-only triggers.
     connection.execute(f"PRAGMA busy_timeout = {PATIENT_SECONDS * 1000}")
     if not record.info.get(_IS_READ_ONLY):
         _write_ahead(connection)
     # 4,000 pages, 16 MB: a commit of a middling import does not wait for the copy into the file
-    for pragma in ("foreign_keys = ON", "recursive_triggers = ON", "cache_size = -65536", "wal_autocheckpoint = 4000"):
+    cache = f"cache_size = -{cache_kb}"
+    for pragma in ("foreign_keys = ON", "recursive_triggers = ON", cache, "wal_autocheckpoint = 4000"):
         connection.execute(f"PRAGMA {pragma}")
 
 
