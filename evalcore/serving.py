@@ -4,6 +4,7 @@ Streamlit's discovery of pages/ is off (else a fresh server runs any page by its
 """
 
 import base64
+import ctypes
 import gc
 import hashlib
 import http.client
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+import pyarrow as pa
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evalcore.errors import OverreadError
@@ -52,6 +54,9 @@ SWITCH_SECONDS = 0.001
 """A press asks the database a dozen times and waits for its turn in this program after each answer; by default a busy neighbour keeps it for 5 ms."""
 COLLECTED_AFTER = (10_000, 20, 50)
 """Objects that are new, and steps between older ones. By default a page of large tables is broken off every second to look at all that lives: 70 ms each."""
+M_ARENA_MAX, N_HEAPS = -8, 2
+"""Of glibc, which gives each thread a heap of its own: of what large tables leave free in one, another takes nothing."""
+NO_GLIBC = (AttributeError, OSError, TypeError)
 _HOST = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 _launched = threading.Event()
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
@@ -294,6 +299,14 @@ def serve(
     app.run(config=options)
 
 
+def give_back_memory() -> None:
+    """What large tables have left free goes back to the system, which else gets none of it: of a study of ten million verdicts as much as all of it takes."""
+    gc.collect(1)  # what is new: tables that a circle of objects holds
+    pa.default_memory_pool().release_unused()
+    with suppress(*NO_GLIBC):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 @cache
 def _forget_uploads() -> None:
     """When a tab has ended for Streamlit, what was uploaded in it is removed from the disk as well."""
@@ -343,6 +356,8 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
     starlette_server._bind_socket = without_delay  # noqa: SLF001 - the same
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.set_threshold(*COLLECTED_AFTER)
+    with suppress(*NO_GLIBC):
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, N_HEAPS)
     _forget_uploads()
     uploads.forget_of_the_dead()
     PagesManager.uses_pages_directory = False

@@ -13,7 +13,7 @@ from evalcore.stats.arrays import Floats, Numbers as Codes, cells_of, quotient
 from evalcore.stats.intervals import NO_VALUE, clustered_means
 from evalcore.stats.wording import counted
 from evalcore.triage.data import N_LEVELS, SHARES, Kind, TriageData
-from evalcore.triage.predictions import COUNTS, joined
+from evalcore.triage.predictions import COUNTS, joined, levels_by
 from evalcore.triage.words import Row, number_words
 
 DISTANCE, ENTROPY_PANEL, ENTROPY_MODEL, CONCENTRATION = "distance", "entropy_panel", "entropy_model", "concentration"
@@ -56,9 +56,9 @@ def _entropy(p: Floats) -> Floats:
 def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Generator) -> dict[str, Floats]:
     """The spread of a model that votes as each case's physicians vote; NaN with fewer than two votes.
 
-    Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians
-    that the panel stands for (`behind`). Few of either show less spread than what they are drawn from. `votes`: of each
-    case on A, A/B, ..., D; of each wanted floor its case and number of valid samples.
+    The mean over draws of as many votes as the panel has, and as many samples as the model has, from the physicians
+    `behind` the panel: few of either show less spread than what they are drawn from. `votes`: of each case on A,
+    A/B, ..., D; of each wanted floor its case and number of valid samples.
     """
     panels, of_case = np.unique(votes, axis=0, return_inverse=True)
     most = int(n_samples.max(initial=0)) + 1
@@ -79,12 +79,10 @@ def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Gener
 def behind(votes: Floats) -> Floats:
     """The votes of the physicians behind panels: counts on A, A/B, ..., D as shares that are spread a little further.
 
-    Five votes show less disagreement than the many physicians they are drawn from: two votes drawn from them with
-    replacement may be the same one, and differ (n-1)/n as often as two physicians do. A floor drawn from the panel's
-    shares as they are is a third too low for panels of five. So part of each level's share goes to its neighbours, so
-    much that two draws differ as often as two physicians of the panel do (the unbiased estimate). A unanimous panel
-    stays as it is. In simulation the floors are then within a tenth of what they should be for panels that spread over
-    neighbouring levels. NaN without votes.
+    Two votes drawn from n votes with replacement differ (n-1)/n as often as two of those physicians, so floors from
+    the shares as they are would be a third too low for panels of five. So part of each level's share goes to its
+    neighbours, until two draws differ as often (the unbiased estimate); a unanimous panel stays as it is. In
+    simulation the floors are then within a tenth of what they should be. NaN without votes.
     """
     n = votes.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -116,7 +114,6 @@ def _letters(shares: Floats) -> Floats:
 def _drawn(
     shares: Floats, n_votes: Floats, n_samples: Codes, n_draws: int, rng: np.random.Generator
 ) -> dict[str, Floats]:
-    """The measures of simulated panels and models: one row a panel, one column a draw."""
     size = (len(shares), n_draws)
     votes = rng.multinomial(np.broadcast_to(n_votes.astype(np.int64)[:, None], size), shares[:, None, :])
     samples = rng.multinomial(np.broadcast_to(n_samples[:, None], size), _letters(shares)[:, None, :])
@@ -128,19 +125,17 @@ def case_spread(
 ) -> pd.DataFrame:
     """The model's spread beside the panel's, for every case with a panel of two votes or more.
 
-        distance    D = sum over the 3 inner cuts of (F-G)^2 - var F - var G, unbiased: 0 on average for a model that draws from the same
-                    physicians, below 0 on single cases. var G = G(1-G)/(m-1). A vote on the boundary at the cut counts
-                    half on either side, and so varies less than a letter: var F = (F(1-F) - b/4)/(n-1), b the share of
-                    such votes; of samples on a boundary likewise. Without any, F(1-F)/(n-1)
+        distance    D = sum over the 3 inner cuts of (F-G)^2 - var F - var G: 0 on average for a model that draws from
+                    the same physicians. var G = G(1-G)/(m-1); a vote on the boundary at the cut counts half on either
+                    side, so var F = (F(1-F) - b/4)/(n-1), b the share of such votes; of such samples likewise
         entropy_panel, entropy_model   in bits, 0..2
         concentration   entropy_panel - entropy_model, -2..2: above 0 the model is surer than the physicians
 
-    Few votes and few samples make entropies too small, and those of unequal numbers incomparable: `floor_` columns say
-    what a model that draws from the panel itself would have on average, with as many votes and samples (`floors`).
-    `own` are rows of `own_confidence(predictions(triage_data, judges))`. Gives one row a case, model and format with a
-    valid sample: h_A .. h_D (votes), m_A .. m_D (samples), panel_share (of the panel that chose the model's most
-    frequent level), the measures (distance is NaN with fewer than two valid samples), and floor_ of each but the
-    distance.
+    Few votes and samples make entropies too small: `floor_` columns say what a model that draws from the panel
+    itself would have with as many (`floors`). `own`: rows of `own_confidence(predictions(triage_data, judges))`.
+    Gives a row a case, model and format with a valid sample: h_A .. h_D (votes), m_A .. m_D (samples), panel_share
+    (of the panel, for the model's most frequent level), the measures (distance is NaN with fewer than two valid
+    samples), and floor_ of each but the distance.
     """
     rows = own["row"].to_numpy()
     n_votes = triage_data.cases["n_votes"].to_numpy()[rows]
@@ -182,18 +177,12 @@ def distances(
 
 def _boundary_samples(triage_data: TriageData, judges: Mapping[str, str], table: pd.DataFrame) -> Floats:
     """Samples of each row that lie on each of the three boundaries."""
-    halves = np.zeros((len(table), N_LEVELS - 1))
-    places = table[["row", "model", "format"]].assign(place=np.arange(len(table)))
-    for word, judge in judges.items():
-        if judge not in triage_data.levels:
-            continue
-        level = triage_data.levels[judge].to_numpy(dtype=float)
-        is_between = (level % 1 > 0) & triage_data.samples["format"].eq(word).to_numpy()
-        samples = triage_data.samples.loc[is_between, ["row", "model"]].assign(
-            cut=level[is_between].astype(np.int64) - 1
-        )
-        pairs = samples.merge(places.loc[places["format"].eq(word)], on=["row", "model"])
-        np.add.at(halves, (pairs["place"].to_numpy(), pairs["cut"].to_numpy()), 1)
+    halves, keys = np.zeros((len(table), N_LEVELS - 1)), ["row", *BY]
+    level = levels_by(triage_data, judges)
+    is_between = level % 1 > 0
+    samples = triage_data.samples.loc[is_between, keys].assign(cut=level[is_between].astype(np.int64) - 1)
+    pairs = samples.merge(table[keys].assign(place=np.arange(len(table))), on=keys)
+    np.add.at(halves, (pairs["place"].to_numpy(), pairs["cut"].to_numpy()), 1)
     return halves
 
 

@@ -1,7 +1,7 @@
 """Judges' and models' own confidences: what they mean, and how right they are beside blind reads or a clear gold.
 
-A confidence that a judge states is either P(met) or P(my label is right) (`schema.ConfidenceMeaning`). Nothing is drawn
-or computed from it before that is known.
+A judge states P(met) or P(my label is right) (`schema.ConfidenceMeaning`); before that is known nothing is computed
+from it.
 """
 
 import math
@@ -37,15 +37,14 @@ OF_COUNTS = [*OF_LEVELS[:3], "n_met", "share_met", "mean_confidence", "mean_conf
 def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
     """Each judge's stated confidences beside its labels, and whether they can mean what they are said to mean.
 
-    Meaning P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or
-    more than half of the labels "met" with one below: a judge that calls 0.4 % met with a mean confidence of 0.903 does
-    not state P(met). Meaning P(right) is contradicted where more than half of the labels of one kind come with less
-    than a guess would have, 0.5. Of a kind with fewer than `FEWEST_LABELS` labels nothing is concluded. `counts` are
-    those of `queries.stated`; a judge that is missing in `meanings` has not been asked about. Gives one row a judge, by
-    name: `OF_COUNTS` (meaning is None where nobody has said; shares in [0, 1], means NaN without any label),
-    contradicted, usable (the meaning is known and not contradicted), why (what speaks against it, or that it is to be
-    chosen; "" where usable), against_met and against_right (what the labels say against that meaning, "" where
-    nothing).
+    P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or of the
+    labels "met" with one below; P(right) where more than half of the labels of one kind come with less than a guess
+    would have, 0.5. Of a kind with fewer than `FEWEST_LABELS` labels nothing is concluded. `counts`: of
+    `queries.stated`.
+
+    Gives a row a judge, by name: `OF_COUNTS` (meaning: None where nobody has said; shares in [0, 1], means NaN
+    without a label), contradicted, usable (known, and not contradicted), why (not; else ""), against_met and
+    against_right (what the labels say against that meaning, or "").
     """
     rows, against = [], []
     for judge, mine in counts.groupby("judge", sort=True, observed=True):
@@ -77,8 +76,9 @@ def _against(meaning: ConfidenceMeaning, sums: pd.DataFrame) -> str:
 def level_meanings(triage_data: TriageData, meanings: Meanings, *, of_parser: bool = False) -> pd.DataFrame:
     """The same for judges that read levels of care: a level is neither met nor not met, so only P(right) can be meant.
 
-    It is contradicted where more than half of the confidences lie below a guess among four, 0.25. Gives `OF_LEVELS` and
-    the further columns. `of_parser`: For what models state themselves, which the parser reads (one row, or none).
+    It is contradicted where more than half of the confidences lie below a guess among four, 0.25. Gives `OF_LEVELS`
+    and the further columns. `of_parser`: of what models state themselves, which the parser reads (one row, or
+    none).
     """
     stated = stated_levels(triage_data)
     rows, against = [], []
@@ -118,12 +118,11 @@ def takes_stated(meaning: pd.DataFrame) -> bool:
 
 
 def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
-    """Confidences as the probability that the judge's own label is right.
+    """Confidences as the probability that the judge's own label is right: of P(met), 1 - P(met) under "not met".
 
-    P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or
-    contradicted, has no such probability: NaN, with the sentence that says why (refused), so that nothing is computed
-    from it. `frame` holds a label a row: judge, label (1 met, 0 not met; needed for P(met) alone), confidence;
-    `checked` is that of `criteria_meanings` or `level_meanings`.
+    NaN, with the sentence that says why (refused), for a judge whose meaning is not known or contradicted. `frame`
+    holds a label a row: judge, label (1 met, 0 not met; for P(met) alone), confidence. `checked`: of
+    `criteria_meanings` or `level_meanings`.
     """
     by_judge = checked.set_index("judge")
     judge = frame["judge"].astype(object)
@@ -170,10 +169,8 @@ def who(row: Row) -> str:
 def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.DataFrame:
     """Predictions with the model's own confidence: the one that it states itself, else the share of its samples.
 
-    A confidence stated with a level belongs to whoever read the level. The parser takes both from the model's own
-    words, so where it read the level the model states the confidence. With `stated` false the share of its samples
-    alone counts (where nobody has said what the stated ones mean). confidence is in [0, 1] (a share from two valid
-    samples on; NaN where the model has none).
+    What the parser reads of a confidence is the model's own. Without `stated` the share alone counts. confidence is
+    in [0, 1] (a share from two valid samples on), or NaN.
     """
     is_stated = predictions["stated"].notna() & stated
     share = predictions["share"].where(predictions["n_valid"].ge(FEWEST))
@@ -294,9 +291,9 @@ def judges_on_criteria(
 ) -> Calibrated:
     """Judges' stated confidences on criteria against blind reads, a group a judge; and the majority of several.
 
-    A judge whose meaning is not known in `checked`, or contradicted, has no value, and the sentence why. `rubric_data`
-    is None where not several judges have labelled criteria. With `drawn` only reads of items that were drawn with a
-    known probability count, by its inverse.
+    A judge whose meaning `checked` does not know, or finds contradicted, has no value, and the sentence why.
+    `rubric_data`: None where not several judges have labelled criteria. With `drawn` only reads of items that were
+    drawn with a known probability count, by its inverse.
     """
     stated = criterion_items(as_right(beside, checked), drawn=drawn)
     return _with_majority(stated, None if rubric_data is None else majority_items(rubric_data, drawn=drawn))
@@ -314,8 +311,8 @@ def _with_majority(stated: pd.DataFrame, agreed: pd.DataFrame | None) -> Calibra
 def criterion_items(beside: pd.DataFrame, *, drawn: bool = False) -> pd.DataFrame:
     """A row a judge and item that physicians have read: how sure the judge is that its label is right, and how right.
 
-    `beside` is `as_right(queries.beside_reads(...), checked)`; right: the share of the physicians' blind first reads
-    that say what the judge says.
+    `beside`: `as_right(queries.beside_reads(...), checked)`; right: the share of the blind first reads that say the
+    same.
     """
     kept = beside.loc[beside["is_drawn"] & beside["inclusion_probability"].notna()] if drawn else beside
     return kept.assign(
@@ -333,9 +330,9 @@ def _share_alike(label: pd.Series, share_met: pd.Series) -> pd.Series:
 def majority(labels: pd.DataFrame) -> pd.DataFrame:
     """What most of several judges, or of one asked repeatedly, say of each item, and the share of them that does.
 
-    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label.
-    refused: why there is neither label nor confidence (the share that says so, in (0.5, 1]): fewer than three votes,
-    since two that agree are always sure, or votes evenly split.
+    `labels` has a row an item, a column a judge or repeat: 1 met, 0 not met, or NaN. refused: why there is neither
+    label nor confidence (the share, in (0.5, 1]): fewer than three votes (two that agree are always sure), or a
+    tie.
     """
     n = labels.notna().to_numpy().sum(axis=1)
     label, share = most(np.nansum(labels.to_numpy(dtype=float), axis=1), n)
@@ -349,9 +346,8 @@ def majority(labels: pd.DataFrame) -> pd.DataFrame:
 def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFrame:
     """A row an item that physicians have read and a judge has labelled: what most judges say, and the share of them.
 
-    The same for each judge that was asked several times: what it says most often, and the share of its answers that say
-    so. Juries have no vote. Groups are "majority of 3 judges", "Magpie, asked 3 times". No row where no item has three
-    votes; others are told as refused.
+    Likewise of each judge that was asked several times. Juries have no vote. Groups are "majority of 3 judges",
+    "Magpie, asked 3 times"; none where no item has three votes.
     """
     parts = [_majority_items(rubric_data, jury_names(rubric_data.voters)[0], drawn=drawn)]
     for judge in rubric_data.voters:
@@ -400,9 +396,8 @@ def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> 
 def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """A row a level with a stated confidence, where physicians have read the response blind.
 
-    With `drawn` only responses that were drawn with a known probability, weighted by its inverse. right: the share of
-    the physicians' blind first reads whose level has a letter in common with it; reads that could not assess are left
-    out.
+    With `drawn` only responses that were drawn with a known probability, by its inverse. right: the share of the
+    blind first reads whose level has a letter in common with it; reads that could not assess are left out.
     """
     reads = _response_reads(triage_data, drawn=drawn)
     return _beside(stated_levels(triage_data, reads["sample"]), reads, triage_data)
@@ -411,8 +406,8 @@ def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame
 def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """The same for several judges as one: what most of them read, and the share of them that does as its confidence.
 
-    A group a format in which three judges or more have read a level out of one of these responses; refused: fewer than
-    three gave a level. The parser reads what an answer states, and is no judge.
+    A group a format in which three judges or more, without the parser, have read a level out of one of these
+    responses; refused: fewer than three gave a level.
     """
     reads = _response_reads(triage_data, drawn=drawn)
     places = reads["sample"].drop_duplicates().to_numpy(dtype=np.int64)
@@ -446,20 +441,11 @@ def _beside(levels: pd.DataFrame, reads: pd.DataFrame, triage_data: TriageData) 
     # half a level to either side for a boundary, which stands for both of its letters
     reach = (pairs["label"] % 1).clip(upper=0.5) + (pairs["level"] % 1).clip(upper=0.5)
     pairs["right"] = pairs["label"].sub(pairs["level"]).abs().le(reach)
-    of_sample = pairs.groupby(["judge", "sample"], as_index=False, observed=True).agg(
-        confidence=("confidence", "first"),
-        label=("label", "first"),
-        right=("right", "mean"),
-        n_reads=("right", "size"),
-        weight=("weight", "min"),
-    )
+    made = {"confidence": ("confidence", "first"), "label": ("label", "first"), "right": ("right", "mean")}
+    made |= {"n_reads": ("right", "size"), "weight": ("weight", "min")}
+    of_sample = pairs.groupby(["judge", "sample"], as_index=False, observed=True).agg(**made)
     samples = triage_data.samples.iloc[of_sample["sample"].to_numpy(dtype=np.int64)].reset_index(drop=True)
     group = of_sample["judge"].astype(str) + ", " + samples["format"].astype(str)
-    return of_sample.assign(
-        model=samples["model"],
-        format=samples["format"],
-        cluster=samples["row"],
-        response_id=samples["response_id"],
-        example_id=triage_data.cases["example_id"].to_numpy()[samples["row"].to_numpy()],
-        group=group.astype(object),
-    ).drop(columns="sample")
+    found = of_sample.drop(columns="sample").join(samples[["model", "format", "response_id"]])
+    example_id = triage_data.cases["example_id"].to_numpy()[samples["row"].to_numpy()]
+    return found.assign(cluster=samples["row"], example_id=example_id, group=group.astype(object))

@@ -19,6 +19,14 @@ NAMES_PIXELS, TITLE_PIXELS, FOOT_PIXELS, LEGEND_PIXELS = 74, 34, 58, 34
 STEP, MOST_STEPS = 0.011, 6
 """How far models that stand at the same confidence are moved apart, and how many at most."""
 PANELS = {"distance": "Distance, unbiased", "entropy_model": "Entropy (bits)"}
+_SAID = ["name", "mean_confidence", "low", "high", "n", "n_clusters", "lowest", "highest"]
+_RELIABLE = (
+    "%{customdata[0]}<br>confidence %{customdata[1]:.2f} (%{customdata[6]:.2f} to %{customdata[7]:.2f})<br>"
+    "%{y:.0%} [%{customdata[2]:.0%}, %{customdata[3]:.0%}], n = %{customdata[4]:,}<extra></extra>"
+)
+_SENT = "sent to a human %{x:.0%}<extra></extra>"
+_ROUTED = "%{customdata[0]}, %{customdata[1]}<br>caught %{y:.0%} (%{customdata[2]}/%{customdata[3]}), " + _SENT
+_CHOSEN = "%{customdata[0]}, as chosen<br>caught %{y:.0%} [%{customdata[1]:.0%}, %{customdata[2]:.0%}], " + _SENT
 FORMAT_SYMBOLS = {"qa": "circle", "conversation": "diamond"}
 ROW_PIXELS, FRAME_PIXELS = 34, 96
 
@@ -58,18 +66,10 @@ class _Squares:
     def line(self, name: str, column: int, *, size: int, width: float, legend: bool, **more: Any) -> None:
         """The points of a series, joined; the legend names it once."""
         known = any(trace.legendgroup == name for trace in self.figure.data)
-        self.figure.add_scatter(
-            mode="lines+markers",
-            name=on_one_line(name),
-            legendgroup=name,
-            legendrank=self.names.index(name) + 1,
-            showlegend=legend and not known,
-            line={"color": self.colours.get(name, MARK), "dash": self.dashes.get(name, "solid"), "width": width},
-            marker=self.marker(name, size),
-            row=1,
-            col=column,
-            **more,
-        )
+        line = {"color": self.colours.get(name, MARK), "dash": self.dashes.get(name, "solid"), "width": width}
+        look = {"mode": "lines+markers", "line": line, "marker": self.marker(name, size)}
+        named = {"name": on_one_line(name), "legendgroup": name, "legendrank": self.names.index(name) + 1}
+        self.figure.add_scatter(**look, **named, showlegend=legend and not known, row=1, col=column, **more)
 
     def note(self, x: float, y: float, words: str, column: int, **anchors: str) -> None:
         self.figure.add_annotation(x=x, y=y, text=html.escape(words), showarrow=False, row=1, col=column, **anchors)
@@ -109,23 +109,13 @@ def reliability(
         for series, rows in mine.groupby(mine["series"].astype(str), sort=True):
             name = str(series)
             place = names.index(name) % MOST_STEPS - (min(len(names), MOST_STEPS) - 1) / 2
-            colour = colours.get(name, MARK)
-            squares.line(
-                name,
-                column,
-                size=10,
-                width=1.5,
-                legend=len(names) > 1,
-                x=rows["mean_confidence"] + STEP * place * (1 - start),
-                y=rows["share_right"],
-                error_y=reach(rows, "share_right", "low", "high", colour),
-                error_x=reach(rows, "mean_confidence", "lowest", "highest", FAINT) if len(names) == 1 else None,
-                customdata=rows.assign(name=html.escape(name))[
-                    ["name", "mean_confidence", "low", "high", "n", "n_clusters", "lowest", "highest"]
-                ],
-                hovertemplate="%{customdata[0]}<br>confidence %{customdata[1]:.2f} (%{customdata[6]:.2f} to %{customdata[7]:.2f})<br>"
-                "%{y:.0%} [%{customdata[2]:.0%}, %{customdata[3]:.0%}], n = %{customdata[4]:,}<extra></extra>",
-            )
+            at: dict[str, Any] = {"x": rows["mean_confidence"] + STEP * place * (1 - start), "y": rows["share_right"]}
+            at["error_y"] = reach(rows, "share_right", "low", "high", colours.get(name, MARK))
+            if len(names) == 1:
+                at["error_x"] = reach(rows, "mean_confidence", "lowest", "highest", FAINT)
+            said = rows.assign(name=html.escape(name))[_SAID]
+            told = {"customdata": said, "hovertemplate": _RELIABLE}
+            squares.line(name, column, size=10, width=1.5, legend=len(names) > 1, **at, **told)
         if mine.empty:
             squares.note((1 + start) / 2, (1 + start) / 2, "nothing to draw", column)
         squares.note(start + inset, 1.0, "under-confident", column, xanchor="left", yanchor="top")
@@ -149,34 +139,15 @@ def routing(
         )
         for model, rows in mine.groupby(mine["model"].astype(str), sort=True):
             which = ["every case" if math.isinf(at) else f"cases below {100 * at:.3g} %" for at in rows["threshold"]]
-            squares.line(
-                str(model),
-                column,
-                size=6,
-                width=2,
-                legend=True,
-                x=rows["routed"],
-                y=rows["caught"],
-                customdata=rows.assign(name=html.escape(str(model)), which=which)[
-                    ["name", "which", "k_caught", "n_caught"]
-                ],
-                hovertemplate="%{customdata[0]}, %{customdata[1]}<br>caught %{y:.0%} (%{customdata[2]}/%{customdata[3]}),"
-                " sent to a human %{x:.0%}<extra></extra>",
-            )
+            said = rows.assign(name=html.escape(str(model)), which=which)[["name", "which", "k_caught", "n_caught"]]
+            at = {"x": rows["routed"], "y": rows["caught"], "customdata": said, "hovertemplate": _ROUTED}
+            squares.line(str(model), column, size=6, width=2, legend=True, **at)
         for model, rows in marks.groupby(marks["model"].astype(str), sort=False):
-            squares.figure.add_scatter(
-                x=rows["routed"],
-                y=rows["caught"],
-                mode="markers",
-                showlegend=False,
-                marker=squares.marker(str(model), 15, line={"color": INK, "width": 2}),
-                error_y=reach(rows, "caught", "low_caught", "high_caught", colours.get(str(model), MARK)),
-                customdata=rows.assign(name=html.escape(str(model)))[["name", "low_caught", "high_caught"]],
-                hovertemplate="%{customdata[0]}, as chosen<br>caught %{y:.0%} [%{customdata[1]:.0%}, %{customdata[2]:.0%}],"
-                " sent to a human %{x:.0%}<extra></extra>",
-                row=1,
-                col=column,
-            )
+            said = rows.assign(name=html.escape(str(model)))[["name", "low_caught", "high_caught"]]
+            at = {"x": rows["routed"], "y": rows["caught"], "customdata": said, "hovertemplate": _CHOSEN}
+            at["error_y"] = reach(rows, "caught", "low_caught", "high_caught", colours.get(str(model), MARK))
+            mark = squares.marker(str(model), 15, line={"color": INK, "width": 2})
+            squares.figure.add_scatter(mode="markers", showlegend=False, marker=mark, row=1, col=column, **at)
         if mine.empty:
             squares.note(0.5, 0.5, "no dangerous miss to catch", column)
         squares.note(0.97, 0.0, "dotted: cases drawn at random", column, xanchor="right", yanchor="bottom")

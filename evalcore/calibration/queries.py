@@ -25,12 +25,11 @@ def beside_reads(
 ) -> pd.DataFrame:
     """Every label with a stated confidence on an item that a physician has read blind, by judge and item.
 
-    Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left
-    out, and examples that wait for the viewer's own blind read (`blind`), whose rows would tell a label or a read.
-    `judged` gives what judges say of every item, where that is kept; None: read here, if drawings ask for it. Gives
-    `COLUMNS`: label (1 met, 0 not met), confidence as stated, reference (share of the physicians' blind first reads
-    that say met), is_drawn (a read of it was drawn with a known probability), reference_drawn (of the drawn reads
-    alone), inclusion_probability (over all drawings); NaN where there is none.
+    Of several prompt versions the newest one's label. Left out: what could not be assessed, and the examples
+    `blind`, which wait for the viewer's own read. `judged` gives what judges say of every item, where that is kept.
+    Gives `COLUMNS`: label (1 met, 0 not met), confidence as stated, reference (share of the blind first reads that
+    say met), is_drawn (one of them was drawn with a known probability), reference_drawn (of these alone),
+    inclusion_probability (over all drawings); NaN where there is none.
     """
     reads = _reads(session, judged or partial(rubric_queries.judged, session))
     labels = _judged(session).merge(reads, on="item_id")
@@ -75,17 +74,10 @@ def _reads(session: Session, judged: Callable[[], RubricData]) -> pd.DataFrame:
     reads = reads.assign(inclusion_probability=reads["inclusion_probability"].where(drawn))
     known_drawings = rubric_queries.drawings_of(session, reads, drawn, known=judged)
     reads["inclusion_probability"] = over_all(known_drawings, reads, drawn)
-    return (
-        reads.assign(is_drawn=drawn, met_drawn=reads["met"].where(drawn))
-        .groupby("item_id", as_index=False)
-        .agg(
-            reference=("met", "mean"),
-            n_reads=("met", "size"),
-            is_drawn=("is_drawn", "any"),
-            reference_drawn=("met_drawn", "mean"),
-            inclusion_probability=("inclusion_probability", "max"),
-        )
-    )
+    made = {"reference": ("met", "mean"), "n_reads": ("met", "size"), "is_drawn": ("is_drawn", "any")}
+    made |= {"reference_drawn": ("met_drawn", "mean"), "inclusion_probability": ("inclusion_probability", "max")}
+    reads = reads.assign(is_drawn=drawn, met_drawn=reads["met"].where(drawn))
+    return reads.groupby("item_id", as_index=False).agg(**made)
 
 
 def _judged(session: Session) -> pd.DataFrame:

@@ -150,10 +150,10 @@ def sums_of(items: Items, bins: Codes, n: int) -> Sums:
 def reliability(frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] = BY) -> pd.DataFrame:
     """How often labels are right, by how sure they were stated: the points and bars of a reliability diagram.
 
-    Bins hold equally many items, as far as ties allow, and there are at most as many as leave five clusters to each.
-    `frame` has one row an item: the columns of `by` (the group), cluster, confidence, right (both in [0, 1]; NaN: left
-    out), and where there are any weight and refused (why there is no confidence). Gives one row a group and bin, by
-    confidence; low and high are 95 %, Wilson on the effective number of items, clustered.
+    Bins hold equally many items, as far as ties allow, and leave five clusters to each. `frame` has a row an item:
+    the columns of `by` (the group), cluster, confidence, right (both in [0, 1]; NaN: left out), and where there are
+    any weight and refused (why there is no confidence). Gives a row a group and bin, by confidence; low and high
+    are 95 %, Wilson on the effective number of items, clustered.
     """
     items = items_of(frame, by)
     bins, of_group = bins_of(items, n_bins)
@@ -183,21 +183,21 @@ def calibration_error(
 
     With the bins of `reliability` (w their shares of the items, pbar the mean confidence, ybar the share right):
 
-        error   sqrt of sum w [(pbar - ybar)^2 - v], floored at 0: v is the variance of ybar, clustered. With one item a cluster and
-                right 0 or 1, v = ybar (1 - ybar) / (n - 1), the usual form; plain L2 adds v and is never 0
+        error   sqrt of sum w [(pbar - ybar)^2 - v], floored at 0; v: the clustered variance of ybar, with one item a
+                cluster and right 0 or 1 it is ybar (1 - ybar)/(n - 1). Plain L2 adds v and is never 0
         ece     sum w |pbar - ybar|, which is above 0 for perfectly calibrated data too; hence never without its null
-        null    the mean of ece over drawn data of the same confidences that are perfectly calibrated (right with the probability that
-                is stated), times the root of the design effect; null_high is exceeded by 5 % of them
+        null    the mean of ece over drawn data of the same confidences that are right as often as they state, times
+                the root of the design effect; null_high is exceeded by 5 % of them
 
-    Brier's score, mean (p - y)^2 = miscalibration - discrimination + uncertainty, where c is the isotonic regression of
-    y on p and r the mean of y: miscalibration = mean (p-y)^2 - mean (c-y)^2, discrimination = mean (r-y)^2 - mean
-    (c-y)^2, uncertainty = mean (r-y)^2. Isotonic regression fits chance too, so the first two are a little too large on
-    few items: null_miscalibration is what perfectly calibrated data give. Intervals cluster: of error a
-    delete-one-cluster jackknife of its square; of the others by linearisation (c and r minimise their losses, so that
-    their own error does not enter at first order; where miscalibration is near 0 its interval is too narrow). `rng` is
-    chance for the null alone, of `n_draws` (0: no null, and no ece either). Gives one row a group that occurs in the
-    frame; difference is mean_confidence less share_right; undefined: a sentence where there is no value or no interval.
-    Values are NaN without items, intervals and error with one cluster.
+    Brier's score, mean (p - y)^2 = miscalibration - discrimination + uncertainty, with the isotonic regression c of
+    y on p and the mean r of y: miscalibration = mean (p-y)^2 - mean (c-y)^2, discrimination = mean (r-y)^2 - mean
+    (c-y)^2, uncertainty = mean (r-y)^2. c fits chance too: null_miscalibration is what perfectly calibrated data
+    give. Intervals cluster: of error a delete-one-cluster jackknife of its square, of the others by linearisation
+    (too narrow for a miscalibration near 0). `rng` is chance for the null alone, of `n_draws` (0: no null, and no
+    ece either).
+
+    Gives a row a group of the frame; difference is mean_confidence less share_right; undefined: a sentence where
+    there is no value or no interval. Values are NaN without items, intervals and error with one cluster.
 
     References:
         Kumar, Liang and Ma 2019 (debiased error); Dimitriadis, Gneiting and Jordan 2021 (CORP).
@@ -334,10 +334,9 @@ def scaled(
     """Calibration before and after temperature scaling, cross-validated over clusters; and the scaled frame.
 
     logit of the new confidence = logit of the old / temperature, with the temperature that minimises the negative
-    log-likelihood of `right`: above 1 makes confidences meeker, below 1 bolder; 0.5 stays 0.5, so scaling cannot repair
-    a judge that is wrong more often than right. All items of a cluster are in one fold, and each item is scaled by what
-    the other folds say. `rng` draws the folds. A group with fewer clusters than `N_FOLDS` has no value. temperature is
-    of all items (0.05..20), with the range over the folds, no interval; log_loss is natural; a change is after less
+    log-likelihood of `right`: above 1 makes confidences meeker, below 1 bolder. Each cluster is scaled by what the
+    other folds say, which `rng` draws; a group with fewer clusters than `N_FOLDS` has no value. temperature is of
+    all items (0.05..20), with the range over the folds, no interval; log_loss is natural; a change is after less
     before, below 0 is better.
     """
     items = items_of(frame, by)

@@ -37,13 +37,12 @@ NOTHING_TO_ROUTE = "No model has answered a clear or an ambiguous case, so there
 def curves(own: pd.DataFrame, at: float | None = None) -> pd.DataFrame:
     """What sending every case below a confidence to a human would cost and catch, by model and format.
 
-    A case goes to a human where the model's confidence lies below the threshold; one that has none (no valid sample, or
-    a single one and nothing stated) always goes. Cases that the judge has not looked at do not enter. `own` is
-    `own_confidence(joined(triage_data, predictions(...)))`. Thresholds are `at` alone, else the confidences that occur,
-    at most 100 of them, and one above all, at which every case goes (inf). Gives n_without (clear cases that have no
-    confidence) and four shares, each with k_, n_, low_ and high_ (Wilson, 95 %): routed (of the clear cases), caught
-    (of the dangerous misses, `cases.DANGEROUS`), exact_kept (right, of the clear cases that do not go),
-    ambiguous_routed (of the ambiguous cases).
+    A case without a confidence always goes; one that the judge has not looked at does not enter. `own`:
+    `own_confidence` of predictions with the gold and kind of their cases. Thresholds are `at` alone, else the
+    confidences that occur, at most 100, and one above all (inf). Gives n_without (clear cases without a confidence)
+    and four shares, each with k_, n_, low_ and high_ (Wilson, 95 %): routed (of the clear cases), caught (of the
+    dangerous misses, `cases.DANGEROUS`), exact_kept (right, of the clear cases that do not go), ambiguous_routed
+    (of the ambiguous cases).
     """
     columns, _, cells, keys = _cases(own)
     parts = []
@@ -59,10 +58,10 @@ def curves(own: pd.DataFrame, at: float | None = None) -> pd.DataFrame:
 def chosen(own: pd.DataFrame, wanted: float = WANTED, *, rng: np.random.Generator | None = None) -> pd.DataFrame:
     """The threshold that catches a wanted share of the dangerous misses, from one half of the cases, on the other.
 
-    On the cases that it was chosen on, a threshold looks better than it is. The halves are drawn by case, the same for
-    every model; without `rng` by the draw that the page and the command show. `wanted`: In (0, 1]. Gives threshold (the
-    lowest that catches the wanted share in the first half), n_misses_first and caught_first (there), and on the other
-    half n_without and the four shares as `curves`; undefined: a sentence where there is no threshold, else "".
+    On the cases that it was chosen on it would look better than it is. The halves are drawn by case, the same for
+    every model; without `rng` by the draw that the page and the command show. `wanted`: in (0, 1]. Gives threshold
+    (the lowest that catches it in the first half), n_misses_first and caught_first (there), and on the other half
+    n_without and the four shares as `curves`; undefined: a sentence where there is no threshold, else "".
     """
     rng = rng or np.random.default_rng(SEED)
     columns, rows, cells, keys = _cases(own)
@@ -145,7 +144,6 @@ def _counts(cases: _Columns, name: str, thresholds: Floats) -> tuple[Any, Any]:
 
 
 def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
-    """K of n as shares with Wilson's intervals: a case enters each once."""
     for name in SHARES:
         k, n = table[f"k_{name}"].to_numpy(dtype=float), table[f"n_{name}"].to_numpy(dtype=float)
         low, high = wilson(k, n)

@@ -19,7 +19,7 @@ from evalcore.study.csv_cells import text_of
 from evalcore.study.db import reading
 from evalcore.study.frames import records
 from evalcore.study.schema import ConfidenceMeaning, Format
-from evalcore.triage import acts as triage_acts, data, predictions, queries, setting_queries, settings as settings_files
+from evalcore.triage import acts as triage_acts, predictions, queries, setting_queries, settings as settings_files
 from evalcore.triage.data import TriageData
 from evalcore.triage.label_maps import fold
 from evalcore.triage.settings import HIGHEST_WEIGHT, TriageSettings
@@ -63,7 +63,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     by = bases.Basis[basis.upper()]
     with console.study(db) as engine, reading(engine) as session:
         settings = setting_queries.load(session)
-        whole = data.described(queries.load(session), settings.rule)
+        whole = queries.load(session)
         stated = contents.stated_analysis(session)
     spec = Analysis() if stated is None else stated.spec
     named = [f"{word}={name}" for word, name in bases.stated_judges(whole, spec).items()]
@@ -348,7 +348,7 @@ def calibration(
     sections = console.some_of("--section", section, SECTIONS)
     with console.study(db) as engine, reading(engine) as session:
         settings = setting_queries.load(session)
-        triage_data = data.described(queries.load(session), settings.rule)
+        triage_data = queries.load(session)
         meanings = setting_queries.confidence_meanings(session)
         stored: list[Any] = []
         if "judges" in sections:

@@ -35,8 +35,8 @@ from evalcore.study.freezing import Version
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import visible_verdicts
 from evalcore.study.schema import JURY, Format, NotBlind, RaterKind, RunKind, Selection, Stage, version_and_repeat
-from evalcore.triage import queries as triage, setting_queries
-from evalcore.triage.data import Kind, TriageData, described
+from evalcore.triage import queries as triage
+from evalcore.triage.data import Kind, TriageData
 
 PACKAGES = ("numpy", "pandas", "scipy")
 COEFFICIENTS = {
@@ -158,7 +158,7 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Compute
             "frozen": tuple(freezing.versions(session)),
             "broken": _counts(broken.loc[~broken["example_id"].isin(list(blind)), "reason"]),
             "n_sent_otherwise": queries.n_sent_otherwise(session, blind),
-            "triage": triage_facts(described(triage.load(session).without(blind), setting_queries.load(session).rule)),
+            "triage": triage_facts(triage.load(session).without(blind)),
         }
     if len(shown):
         shown = visible_verdicts(shown.assign(rater_kind=RaterKind.REVIEWER), None, blind)
@@ -180,7 +180,7 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Compute
         n_cannot_assess=int(reads["met"].isna().sum()),
         n_read_examples=reads["example_id"].nunique(),
         n_read_twice=int(rows.size().gt(1).sum()),
-        by_selection=_counts(reads["selection"].fillna("")),
+        by_selection=_counts(reads["selection"].astype(object).fillna("")),
         n_blind=int(reads["blinded"].isin([True]).sum()),
         n_open=int(known.reads["stage"].eq(Stage.OPEN).sum()),
         n_conflicting=int(differing.sum()),

@@ -33,7 +33,7 @@ from evalcore.study.audit.trail import trail_head
 from evalcore.study.db import Engine, reading
 from evalcore.study.tables import now
 from evalcore.triage import bases, figures as triage_figures, predictions, setting_queries, words as triage_words
-from evalcore.triage.data import TriageData, described
+from evalcore.triage.data import TriageData
 from evalcore.triage.queries import load as load_triage
 from evalcore.triage.settings import METRICS, TriageSettings
 
@@ -52,7 +52,7 @@ def report(engine: Engine, *, blind: frozenset[int] = frozenset(), at: datetime 
     with reading(engine) as session:
         known = rubric_queries.load(session).without(blind)
         settings = setting_queries.load(session)
-        triage_data = described(load_triage(session).without(blind), settings.rule)
+        triage_data = load_triage(session).without(blind)
         stated, head = contents.stated_analysis(session), trail_head(session)[1]
         is_judged = bool(evaluations(known)["judges"].map(len).any())
         done = compute(session, rubric_data=known) if is_judged else None

@@ -146,12 +146,11 @@ def _named(items: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
-    from evalcore.triage import queries as triage_queries, setting_queries  # noqa: PLC0415 - other tables need no statistics, which load SciPy
+    from evalcore.triage import queries as triage_queries  # noqa: PLC0415 - other tables need no statistics, which load SciPy
     from evalcore.triage.cases import case_table  # noqa: PLC0415
-    from evalcore.triage.data import described  # noqa: PLC0415
     from evalcore.triage.predictions import judges_of  # noqa: PLC0415
 
-    triage_data = described(triage_queries.load(session).without(part.blind), setting_queries.load(session).rule)
+    triage_data = triage_queries.load(session).without(part.blind)
     judges = judges_of(triage_data, part.judge)
     if what == "cases":
         cases = in_part(case_table(triage_data, judges).assign(theme=None), part)

@@ -23,15 +23,13 @@ def forest(
     figure = go.Figure()
     known = table.assign(place=range(len(table))).loc[table["value"].notna()]
     for colour, rows in known.groupby("colour", sort=False):
-        figure.add_scatter(
-            x=rows["value"],
-            y=rows["place"],
-            mode="markers",
-            marker={"color": colour, "size": 11},
-            error_x=reach(rows, "value", "low", "high", str(colour)),
-            customdata=rows[["words"]].map(html.escape),
-            hovertemplate="%{y}: %{customdata[0]}<extra></extra>",
-        )
+        look = {"mode": "markers", "marker": {"color": colour, "size": 11}}
+        look |= {"error_x": reach(rows, "value", "low", "high", str(colour))}
+        said = {
+            "customdata": rows[["words"]].map(html.escape),
+            "hovertemplate": "%{y}: %{customdata[0]}<extra></extra>",
+        }
+        figure.add_scatter(x=rows["value"], y=rows["place"], **look, **said)
     names = [on_lines(label) for label in table["label"]]
     framed(figure, names, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, least_rows=1)
     figure.update_xaxes(
@@ -43,14 +41,7 @@ def forest(
 def with_words(figure: go.Figure, words: Sequence[str]) -> go.Figure:
     """The figure with words on the right of its rows, which are at places 0, 1, ...; by their name a phone finds them, and puts them below the marks."""
     for place, said in enumerate(words):
-        at = {
-            "name": "beside",
-            "x": 1,
-            "xref": "paper",
-            "xanchor": "left",
-            "xshift": GAP_PIXELS,
-            "y": place,
-            "align": "left",
-        }
-        figure.add_annotation(text=html.escape(said), showarrow=False, font={"size": TEXT_PIXELS}, **at)
+        at = {"x": 1, "xref": "paper", "xanchor": "left", "xshift": GAP_PIXELS, "y": place, "align": "left"}
+        look = {"showarrow": False, "font": {"size": TEXT_PIXELS}}
+        figure.add_annotation(text=html.escape(said), **look, name="beside", **at)
     return figure.update_layout(margin_r=round(GAP_PIXELS + LETTER_PIXELS * max(map(len, words), default=0)))

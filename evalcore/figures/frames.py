@@ -3,6 +3,7 @@
 import html
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -46,46 +47,23 @@ def framed(
     figure: go.Figure, rows: Sequence[str], *, row_pixels: int, frame_pixels: int, least_rows: int = 2
 ) -> go.Figure:
     """A figure of rows (escaped names) from the top, at 0, 1, ..., for at least `least_rows`, with a legend above."""
-    figure.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=list(rows),
-        range=[len(rows) - 0.5, -0.5],
-        showgrid=False,
-        zeroline=False,
-        automargin=True,
-        tickfont_size=NAME_PIXELS,
-    )
-    figure.update_layout(
-        height=frame_pixels + row_pixels * max(len(rows), least_rows),
-        margin={"l": 8, "r": 8, "t": 28, "b": 40},
-        legend=LEGEND,
-        dragmode=False,
-    )
-    return figure
+    ticks: dict[str, Any] = {"tickvals": list(range(len(rows))), "ticktext": list(rows)}
+    ticks |= {"range": [len(rows) - 0.5, -0.5], "showgrid": False, "zeroline": False}
+    figure.update_yaxes(**ticks, automargin=True, tickfont_size=NAME_PIXELS)
+    height, margin = frame_pixels + row_pixels * max(len(rows), least_rows), {"l": 8, "r": 8, "t": 28, "b": 40}
+    return figure.update_layout(height=height, margin=margin, legend=LEGEND, dragmode=False)
 
 
 def named_rows(figure: go.Figure, names: Sequence[str]) -> None:
     """Rows from top to bottom that the marks call by their names, which are escaped."""
-    figure.update_yaxes(
-        categoryorder="array",
-        categoryarray=list(names),
-        range=[len(names) - 0.5, -0.5],
-        automargin=True,
-        showgrid=False,
-        tickfont={"size": MODEL_PIXELS, "color": INK},
-    )
+    order: dict[str, Any] = {"categoryorder": "array", "categoryarray": list(names), "range": [len(names) - 0.5, -0.5]}
+    figure.update_yaxes(**order, automargin=True, showgrid=False, tickfont={"size": MODEL_PIXELS, "color": INK})
 
 
 def bordered(figure: go.Figure, *, height: int, top: int = 40, legend: bool = True) -> go.Figure:
     """The border around a figure, with Plotly's choice of a legend above, or none; height and top in pixels."""
-    return figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 24, "t": top, "b": 44},
-        legend=LEGEND,
-        showlegend=None if legend else False,
-        dragmode=False,
-        hovermode="closest",
-    )
+    figure.update_layout(height=height, margin={"l": 8, "r": 24, "t": top, "b": 44}, legend=LEGEND)
+    return figure.update_layout(showlegend=None if legend else False, dragmode=False, hovermode="closest")
 
 
 def blank() -> go.Figure:

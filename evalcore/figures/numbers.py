@@ -107,7 +107,6 @@ def _marks(trace: Any) -> list[dict[str, Any]]:
 
 
 def _told(template: str | None, fields: Mapping[str, Any], said: Any) -> str:
-    """The words of a pointer, as Plotly writes them."""
 
     def written(field: re.Match[str]) -> str:
         name, place, form = field.groups()

@@ -16,7 +16,7 @@ from evalcore.study.db import Engine, reading, writing
 from evalcore.study.families import parse
 from evalcore.study.schema import Acuity, Administrator, Ask, Format, Selection
 from evalcore.triage import label_maps, queries as triage_queries, store as triage_store
-from evalcore.triage.data import LEVELS, Kind, described
+from evalcore.triage.data import LEVELS, Kind
 
 ACTOR = "Overread"
 DEMO = Administrator(name=ACTOR)
@@ -78,7 +78,7 @@ def seed(engine: Engine) -> bool:
 
 def _assign_triage(engine: Engine) -> None:
     with reading(engine) as session:
-        triage_data = described(triage_queries.load(session))
+        triage_data = triage_queries.load(session)
     cases, samples, reads = triage_data.cases, triage_data.samples, triage_data.reads
     gold = cases["gold"].to_numpy()[samples["row"].to_numpy()]
     worded = samples["has_text"] & samples["format"].eq(Format.CONVERSATION)

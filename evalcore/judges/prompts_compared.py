@@ -11,14 +11,15 @@ import pandas as pd
 from evalcore.errors import refuse
 from evalcore.judges.queries import JudgeRater, conversations, judges
 from evalcore.judges.splits import MadeWith
+from evalcore.rubric import queries
+from evalcore.rubric.data import first_reads
 from evalcore.stats.arrays import Numbers
 from evalcore.stats.intervals import clustered_means
 from evalcore.stats.wording import NO_VALUE, counted, decimal, listed
-from evalcore.study import frames
+from evalcore.study import snapshot
 from evalcore.study.db import Session
-from evalcore.study.schema import JURY, PARSER, REPEAT, RULES, Label, RaterKind, Stage
+from evalcore.study.schema import JURY, PARSER, REPEAT, RULES, Label
 
-MANY_EXAMPLES = 5_000  # more are read whole, not by number
 NO_INTERVAL = "the conversations are too few or all alike"
 NOT_STATED = "Nobody has said which sets {} made with: whether these conversations were among them is not known."
 FOOT = (
@@ -97,14 +98,11 @@ def compare(
             )
     if before == after:
         refuse(f"expected two prompts, got {before} twice")
-    given = frames.verdicts(session, kind=RaterKind.REVIEWER)
-    is_blind = given["stage"].eq(Stage.FIRST) & ~given["blinded"].eq(other=False)
-    reads = given.loc[
-        is_blind & given["label"].isin([Label.MET, Label.NOT_MET]) & ~given["example_id"].isin(list(blind))
-    ]
+    given = first_reads(queries.reads(session))
+    reads = given.loc[given["met"].notna() & ~given["example_id"].isin(list(blind))]
+    reads = reads.assign(label=np.where(reads["met"].eq(1), Label.MET, Label.NOT_MET))
     examples = sorted(set(reads["example_id"].tolist()))
-    few = examples if len(examples) <= MANY_EXAMPLES else None
-    of_judges = frames.verdicts(session, kind=RaterKind.JUDGE, every_prompt=True, example_ids=few)
+    said = snapshot.labels_of_raters(session, reads["item_id"].to_numpy())
     raters = [known[name] for name in (before, after)]
     sets = [one for rater in raters for one in stated.get(rater.name, {}).get(rater.version, ())]
     texts = conversations(session, examples) if sets else {}
@@ -114,10 +112,13 @@ def compare(
         for name, rater in zip((before, after), raters, strict=True)
         if not stated.get(rater.name, {}).get(rater.version)
     )
-    numbers = [
-        of_judges.loc[of_judges["rater_id"].eq(rater.rater_id)].set_index("item_id")["label"] for rater in raters
+    labels = [
+        pd.Series(said.get(rater.rater_id), reads["item_id"], dtype=object).loc[
+            ~reads["item_id"].duplicated().to_numpy()
+        ]
+        for rater in raters
     ]
-    return compared(reads, *numbers, names=(before, after), seen=seen, not_stated=silent)
+    return compared(reads, *labels, names=(before, after), seen=seen, not_stated=silent)
 
 
 def compared(

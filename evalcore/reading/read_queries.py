@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sqlalchemy import ColumnElement, RowMapping, Select, case, func, or_, select
 from sqlmodel import Session, col, select as select_rows
@@ -13,8 +12,8 @@ from sqlmodel import Session, col, select as select_rows
 from evalcore.reading.conflicts import Key, Read
 from evalcore.reading.queries import Given, given, raters_of, shown_judges
 from evalcore.reading.reference import TASK
-from evalcore.study import schema, snapshot
-from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded, repeats
+from evalcore.study import schema
+from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import CASES, FILE_IMPORTED, JUDGE_SHOWN
 from evalcore.study.tables import TABLES, Assignment, Example, Model, Rater, Reading, Response, Task, Verdict
 
@@ -126,29 +125,6 @@ def examples_of(session: Session, viewer: schema.Viewer) -> list[int]:
     """Examples on which a person has given any label."""
     mine = is_read(Verdict), col(Verdict.rater_id).in_(raters_of(session, viewer))
     return sorted(session.connection().execute(select(col(Verdict.example_id)).distinct().where(*mine)).scalars())
-
-
-def read_marks(session: Session) -> pd.DataFrame:
-    """Physicians' standing verdicts on criteria beside the judges', one row a physician's verdict and judge, by verdict and judge.
-
-    Returns:
-        verdict_id, created_at, example_id, response_id, criterion_id, rater_id, stage, label, judge, judge_label (missing where no judge labelled the item).
-    """
-    read = TABLES["verdict"].c
-    names = ("created_at", "example_id", "response_id", "criterion_id", "rater_id", "stage", "label")
-    statement = select(read.id.label("verdict_id"), *(read[name] for name in names)).order_by(read.id)
-    of_criteria = read.label.is_not(None), not_superseded(), read.criterion_id.is_not(None)
-    marks = frame(session, statement.where(is_read(read), *of_criteria))
-    items = marks["response_id"] * ITEM_BASE + marks["criterion_id"]
-    said = snapshot.labels_of_judges(session, items.to_numpy(dtype=np.int64))
-    is_labelled = {name: pd.notna(labels) for name, labels in said.items()}
-    by_nobody = ~np.logical_or.reduce([np.zeros(len(marks), dtype=bool), *is_labelled.values()])
-    beside = [marks.loc[by_nobody].assign(judge=None, judge_label=None)]
-    beside += [marks.loc[has].assign(judge=name, judge_label=said[name][has]) for name, has in is_labelled.items()]
-    together: pd.DataFrame = pd.concat([part for part in beside if len(part)] or beside[:1])
-    types = {"judge": "str", "judge_label": "str"}
-    together = together.sort_values("verdict_id", kind="stable", ignore_index=True)
-    return together.astype(types)
 
 
 def level_readers(session: Session) -> pd.Series:

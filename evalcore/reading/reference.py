@@ -149,7 +149,7 @@ ITEM_COLUMNS = [
 
 
 def standing_marks(marks: pd.DataFrame) -> pd.DataFrame:
-    """Of each physician's verdicts on an item the newest, adjudications apart: rows of `read_queries.read_marks`."""
+    """Of each physician's verdicts on an item the newest, adjudications apart: rows of `rubric.blind_read_queries.read_marks`."""
     words = in_order(marks)
     reads = words.loc[words["stage"].ne(Stage.ADJUDICATED)]
     last = reads.groupby(["response_id", "criterion_id", "rater_id"])["verdict_id"].last()

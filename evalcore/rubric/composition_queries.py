@@ -3,12 +3,14 @@
 from datetime import datetime
 from typing import Any, TypedDict
 
+import numpy as np
 import orjson
 import pandas as pd
 from sqlalchemy import ColumnElement, Subquery, case, func, select
 from sqlmodel import Session, col
 
-from evalcore.study.frames import frame, is_read, not_superseded
+from evalcore.study import snapshot
+from evalcore.study.frames import frame, is_read, not_superseded, numbers
 from evalcore.study.schema import CASES, FILE_IMPORTED, RaterKind, Stage
 from evalcore.study.tables import TABLES, AuditEvent, ExampleSubset, Rater
 
@@ -55,18 +57,18 @@ def examples(session: Session) -> pd.DataFrame:
         per_example(response.example_id, "n_responses"),
         per_example(read.c.example_id, "n_read"),
     )
-    numbers = [column for table in counts for column in table.c if column.name != "counted_of"]
+    sums = [column for table in counts for column in table.c if column.name != "counted_of"]
     statement = select(
         example.id.label("example_id"),
         *(example[name] for name in (*NAMES, "n_turns", "messages")),
-        *(func.coalesce(number, 0).label(number.name) for number in numbers),
+        *(func.coalesce(number, 0).label(number.name) for number in sums),
     )
     for table in counts:
         statement = statement.outerjoin(table, table.c.counted_of == example.id)
     rows = frame(session, statement.where(example.dataset != CASES).order_by(example.id))
     turns = [orjson.loads(messages) for messages in rows.pop("messages")]
     rows["n_chars"] = [sum(len(turn["content"]) for turn in conversation) for conversation in turns]
-    names = ["example_id", "n_turns", "n_chars", *(number.name for number in numbers)]
+    names = ["example_id", "n_turns", "n_chars", *(number.name for number in sums)]
     return rows.astype({**dict.fromkeys(names, "int64"), **dict.fromkeys(NAMES, "str")})
 
 
@@ -91,28 +93,21 @@ def criteria(session: Session) -> pd.DataFrame:
         .group_by(*alike)
         .order_by(*alike)
     )
-    numbers = dict.fromkeys(("example_id", "n_criteria", "n_read", "n_items_read"), "int64")
-    return frame(session, statement).astype({**numbers, "axis": "str", "points": "float64"})
+    counts = dict.fromkeys(("example_id", "n_criteria", "n_read", "n_items_read"), "int64")
+    return frame(session, statement).astype({**counts, "axis": "str", "points": "float64"})
 
 
 def responses(session: Session) -> pd.DataFrame:
     """One row a response, those to cases of triage left out: example_id, model (categorical), n_chars, is_read (a physician has given a verdict on it)."""
-    read, response, example, model = (_read_responses(), *(TABLES[name] for name in ("response", "example", "model")))
-    statement = (
-        select(
-            response.c.example_id,
-            func.length(response.c.text).label("n_chars"),
-            case((read.c.response_id.is_not(None), 1), else_=0).label("is_read"),
-            model.c.name.label("model"),
-        )
-        .join(example, example.c.id == response.c.example_id)
-        .join(model, model.c.id == response.c.model_id)
-        .outerjoin(read, read.c.response_id == response.c.id)
-        .where(example.c.dataset != CASES)
-        .order_by(response.c.id)
-    )
-    types = {"example_id": "int64", "n_chars": "int64", "is_read": "bool", "model": "category"}
-    return frame(session, statement).astype(types)
+    example, model = (TABLES[name].c for name in ("example", "model"))
+    found, _ = snapshot.responses(session)
+    cases = numbers(session, select(example.id).where(example.dataset == CASES))
+    kept = ~np.isin(found["example_id"], list(cases))
+    read = numbers(session, select(_read_responses().c.response_id))
+    names = dict(tuple(row) for row in session.connection().execute(select(model.id, model.name)))
+    columns: dict[str, Any] = {name: found[name][kept].astype(np.int64) for name in ("example_id", "n_chars")}
+    columns["is_read"] = np.isin(found["id"][kept], list(read))
+    return pd.DataFrame(columns).assign(model=pd.Series(found["model_id"][kept]).map(names).astype("category"))
 
 
 def subset_sizes(session: Session) -> dict[str, int]:

@@ -337,7 +337,7 @@ def estimator_inputs(
     item_weights = responses.coefficients(weights)[order]
     undesirable = items["points"].to_numpy()[order] < 0
     judged = [entering.judged[judge].to_numpy()[order] for judge in chosen]
-    reads = first_reads(entering.reads).loc[is_drawn, ["row", "met", "rater"]]
+    reads = first_reads(entering.reads).loc[is_drawn, ["row", "met", "rater"]].astype({"rater": "category"})
     voted = votes(entering.reads, settled=settled)
     own = votes(entering.reads).set_index("row")["vote"] if settled else None
     last = np.cumsum(np.bincount(of_response, responses.n_items, len(names)).astype(np.int64))
@@ -400,11 +400,11 @@ def _sample(
     stands_for = (1 / probabilities).sum() / max(n_items, 1)  # a drawing may be only partly read
     voted_label: Floats = voted["vote"].to_numpy(dtype=np.float64)
     is_settled = np.zeros(len(read), dtype=bool) if own is None else own.reindex(read).to_numpy() != voted_label
-    used = reads.loc[reads["met"].notna() | reads["row"].isin(read[is_settled])]
-    used = used.loc[used["row"].isin(read)]
-    places = np.searchsorted(read, used["row"].to_numpy(dtype=np.int64))
-    met = used["met"].to_numpy(dtype=np.float64)
-    readers, names = pd.factorize(used["rater"], sort=True)
+    rows, met = reads["row"].to_numpy(dtype=np.int64), reads["met"].to_numpy(dtype=np.float64)
+    used = np.isin(rows, read)
+    used[used] = ~np.isnan(met[used]) | is_settled[np.searchsorted(read, rows[used])]
+    places, met = np.searchsorted(read, rows[used]), met[used]
+    readers, names = pd.factorize(reads["rater"].array[used], sort=True)
     sample = estimator.Sample(
         rows=places_read,
         votes=voted_label,

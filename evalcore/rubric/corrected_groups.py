@@ -163,11 +163,11 @@ def _effect(one: EstimatorInputs, other: EstimatorInputs | None) -> _Effect | No
     else:
         example_ids, apart = one.example_ids, estimates[JUDGE].psi - corrected.psi
     n = len(apart)
-    freedom = min(freedom, n - 1)
-    if not freedom > 0 or np.isnan(apart).any():
+    freedom, value = min(freedom, n - 1), float(apart.mean()) if n else np.nan
+    if not freedom > 0 or np.isnan(value):
         return None
-    value = float(apart.mean())
-    return _Effect(value, float(apart.var(ddof=1)) / n + unseen, freedom, example_ids, (apart - value) / n)
+    adds = (apart - value) / n
+    return _Effect(value, float(adds @ adds) * n / (n - 1) + unseen, freedom, example_ids, adds)
 
 
 Test = tuple[float, float, float]  # F, both degrees of freedom
@@ -188,19 +188,15 @@ def _hotelling(effects: list[_Effect], values: Floats, variances: Floats, freedo
     left = degrees - n + 2
     if left <= 0:
         return (np.nan,) * 3
-    ids = [effect.example_ids for effect in effects]
-    alike = all(np.array_equal(ids[0], others) for others in ids[1:])
-    all_ids = ids[0] if alike else np.unique(np.concatenate(ids))
-    adds = np.zeros((len(all_ids), n))
-    for column, effect in enumerate(effects):
-        size = len(effect.example_ids)
-        rows = slice(None) if alike else np.searchsorted(all_ids, effect.example_ids)
-        adds[rows, column] = effect.adds * np.sqrt(size / (size - 1))
-    together = adds.T @ adds
+    adds = np.zeros((n, 1 + max(int(effect.example_ids.max()) for effect in effects)))
+    for row, effect in zip(adds, effects, strict=True):
+        size = len(effect.adds)
+        row[effect.example_ids] = effect.adds * np.sqrt(size / (size - 1))
+    together = adds @ adds.T
     np.fill_diagonal(together, variances)
-    contrasts = np.column_stack([-np.ones(n - 1), np.eye(n - 1)])
-    apart = contrasts @ values
-    squared = float(apart @ np.linalg.pinv(contrasts @ together @ contrasts.T, hermitian=True) @ apart)
+    apart, first = values[1:] - values[0], together[0]
+    of_contrasts = together[1:, 1:] - first[1:] - first[1:, None] + first[0]
+    squared = float(apart @ np.linalg.pinv(of_contrasts, hermitian=True) @ apart)
     return squared * left / (degrees * (n - 1)), n - 1, left
 
 

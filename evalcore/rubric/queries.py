@@ -21,7 +21,7 @@ from evalcore.rubric.drawings import Drawing, by_recipe, over_all, reachable
 from evalcore.stats.arrays import Numbers, Truths
 from evalcore.study import contents, snapshot
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, Filters
-from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
+from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded, plain_frame
 from evalcore.study.schema import (
     JURY,
     TASK_TAGS,
@@ -234,16 +234,17 @@ def _rows_by_number(numbers: Numbers) -> Numbers:
 def _grid(session: Session) -> _Grid:
     example, criterion = (TABLES[name].c for name in ("example", "criterion"))
     named = criterion.id.label("criterion_id"), criterion.example_id, *(criterion[name] for name in _OF_CRITERION)
-    # the driver's own rows: those of SQLAlchemy take as long again
-    cursor = session.connection().execute(select(*named).order_by(criterion.example_id, criterion.position)).cursor
-    criteria = pd.DataFrame.from_records(cursor.fetchall(), columns=[column.name for column in named])
+    words = dict.fromkeys(("axis", "level", "cluster"), object)
+    criteria = plain_frame(
+        session, select(*named).order_by(criterion.example_id, criterion.position), {"points": float} | words
+    )
     kinds: dict[str, Any] = {
         "criterion_id": np.int32,
         "position": np.int32,
         "points": float,
-        **dict.fromkeys(("axis", "level", "cluster"), "category"),
+        **dict.fromkeys(words, "category"),
     }
-    criteria = criteria.astype(kinds)
+    criteria = criteria.astype(dict.fromkeys(words, "str")).astype(kinds)
     n_scored = criteria.groupby("example_id")["points"].count()  # a case of triage has no criteria
     described: list[Any] = [example.id.label("example_id"), *(example[name] for name in _OF_EXAMPLE)]
     examples = frame(session, select(*described))
@@ -292,23 +293,18 @@ def reads(session: Session) -> pd.DataFrame:
     statement = select(*(table[name] for name in named), *coded).where(
         *_standing(), is_read(table), table.rater_id.in_(select(rater.id).where(is_reviewer))
     )
-    # the driver's own rows: those of SQLAlchemy take as long again; and sorted here, which takes a tenth of what it takes there
-    fetched = session.connection().execute(statement).cursor.fetchall()
-    kinds = {"inclusion_probability": float, "blinded": object}
-    cells = ((name, [row[place] for row in fetched]) for place, name in enumerate((*named, *words)))
-    rows = pd.DataFrame({name: np.array(column, dtype=kinds.get(name, np.int64)) for name, column in cells})
-    rows = rows.take(np.argsort(rows.pop("id").to_numpy())).reset_index(drop=True)
+    rows = plain_frame(session, statement, {"inclusion_probability": float, "blinded": object})
+    rows = rows.sort_values("id", ignore_index=True).rename(columns={"id": "verdict_id"})
     rows["blinded"] = (
         rows["blinded"].map({True: True, False: False}).astype(object).where(rows["blinded"].notna(), None)
     )
     rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
-    numbers = rows.pop("rater_id")
     for name in ("rater", "person_id"):
-        rows[name] = numbers.map(reviewers.set_index("id")[name])
+        rows[name] = rows["rater_id"].map(reviewers.set_index("id")[name])
     for name, options in words.items():
-        values = np.array([*(word.value for word in options), None], dtype=object)
-        rows[name] = pd.Series(values[rows[name].to_numpy(dtype=np.int64)], index=rows.index, dtype=object)
-    rows["met"] = rows.pop("label").map(MET).astype(float)
+        codes = rows[name].where(rows[name].lt(len(options)), -1)
+        rows[name] = pd.Categorical.from_codes(codes, pd.Index([word.value for word in options]))
+    rows["met"] = rows["label"].map(MET).astype(float)
     return rows.astype({"blinded": object, "rater": object})
 
 

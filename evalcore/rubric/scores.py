@@ -18,7 +18,6 @@ from evalcore.stats.arrays import (
     Truths,
     cells_of,
     codes_of,
-    distinct,
     occurring,
     quotient,
     runs_of,
@@ -155,20 +154,21 @@ def _tags(grouping: str, group: pd.Series) -> pd.Series:
 
 def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
     cells, table = cells_of(tagged, ["group", "evaluation", "model"])
-    examples, example_ids = pd.factorize(tagged["example_id"].to_numpy(), sort=True)
+    examples, example_ids = occurring(tagged["example_id"].to_numpy())
     score = tagged["score"].to_numpy(dtype=float)
     scored = ~np.isnan(score)
     n_cells = len(table)
     means = clustered_means(cells[scored], examples[scored], score[scored], n_cells=n_cells)
     width = max(1, len(example_ids))
-    pairs = cells * width + examples
-    without_positive = ~np.isin(pairs, pairs[scored]) & tagged["is_complete"].to_numpy(dtype=bool)
-    every, lacking = (distinct(of) // width for of in (pairs, pairs[without_positive]))
+    pairs, keys = occurring(cells * width + examples)
+    lacking, complete = np.ones(len(keys), dtype=bool), np.zeros(len(keys), dtype=bool)
+    lacking[pairs[scored]], complete[pairs[tagged["is_complete"].to_numpy(dtype=bool)]] = False, True
+    n_examples, n_lacking = (np.bincount(of // width, minlength=n_cells) for of in (keys, keys[lacking & complete]))
     return table.assign(
         n_examples=means["n_clusters"],
         n_responses=means["n_values"],
-        n_left_out=np.bincount(every, minlength=n_cells) - means["n_clusters"],
-        n_without_positive=np.bincount(lacking, minlength=n_cells),
+        n_left_out=n_examples - means["n_clusters"],
+        n_without_positive=n_lacking,
         n_undefined=np.bincount(cells, minlength=n_cells) - means["n_values"],
         small=means["n_clusters"].lt(SMALL),
         **as_scores(means),
@@ -234,4 +234,4 @@ def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:
 def mean_scores_by_example(scored: pd.DataFrame, judge: str) -> pd.DataFrame:
     """One row an example, one column a model: the mean score of its responses by one judge, from `scores_of_sums`; NaN where undefined."""
     of_judge = scored.loc[scored["judge"].eq(judge)]
-    return of_judge.groupby(["example_id", "model"])["score"].mean().unstack("model")
+    return of_judge.astype({"model": "str"}).groupby(["example_id", "model"])["score"].mean().unstack("model")

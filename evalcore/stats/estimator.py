@@ -74,7 +74,7 @@ class Fit:
     coefficient_weights: Floats  # (sum_s w x x')^-1 w x, by item read and column: how far the coefficients follow it
     factors: Floats  # g, by item read: its residual counts g times in the variance
 
-    @property
+    @cached_property
     def leverage(self) -> Floats:
         """h, by item read, in [0, 1]: how far its prediction follows its own vote."""
         return np.asarray((self.columns * self.coefficient_weights).sum(axis=1))

@@ -149,7 +149,7 @@ def clustered_means(
     since nothing is then known of how they differ.
     """
     n_names = int(clusters.max()) + 1 if len(clusters) else 1
-    both, pairs = pd.factorize(cells * n_names + clusters)
+    both, pairs = occurring(cells * n_names + clusters)
     cell_of = pairs // n_names
     each = np.ones(len(values)) if weights is None else weights
     sums, sizes = np.bincount(both, values * each, len(pairs)), np.bincount(both, each, len(pairs))

@@ -6,13 +6,13 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Select, bindparam, case, cast, func, select
+from sqlalchemy import BigInteger, Select, bindparam, case, cast, exists, func, or_, select
 from sqlmodel import Session, SQLModel, col, select as select_rows
 
 from evalcore.stats.wording import counted, listed
 from evalcore.study import analysis, families, lookups, schema, tables
 from evalcore.study.analysis import StatedAnalysis
-from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
+from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded, numbers
 from evalcore.study.tables import TABLES
 
 if TYPE_CHECKING:
@@ -77,15 +77,16 @@ def _viewer(row: Any) -> schema.Viewer:
 
 def judges(session: Session) -> list[str]:
     """Judges by the number of their verdicts on criteria, most first; behind them those that have read levels of care alone."""
-    verdict = TABLES["verdict"].c
-    statement = (
-        select(col(tables.Rater.name))
-        .join(TABLES["verdict"], verdict.rater_id == col(tables.Rater.id))
-        .where(is_judge())
-        .group_by(col(tables.Rater.name))
-        .order_by(func.count(verdict.criterion_id).desc(), func.count().desc(), col(tables.Rater.name))
-    )
-    return list(session.connection().execute(statement).scalars())
+    from evalcore.study import snapshot  # noqa: PLC0415 - most commands need no columns
+
+    rater, verdict = TABLES["rater"].c, TABLES["verdict"].c
+    of_criteria, of_levels = snapshot.n_labels(session)
+    has_said = or_(rater.id.in_(of_criteria | of_levels), exists().where(verdict.rater_id == rater.id))
+    found: dict[str, tuple[int, int]] = {}
+    for number, name in session.connection().execute(select(rater.id, rater.name).where(is_judge(), has_said)):
+        before = found.get(name, (0, 0))
+        found[name] = before[0] + of_criteria[number], before[1] + of_levels[number]
+    return sorted(found, key=lambda name: (-found[name][0], -sum(found[name]), name))
 
 
 def models(session: Session, hidden: frozenset[int] = frozenset()) -> list[str]:
@@ -131,7 +132,8 @@ def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, 
         "physician_verdicts": of_physicians,
     }
     found = {name: int(session.connection().execute(each).scalar_one()) for name, each in statements.items()}
-    return found | {"judge_verdicts": snapshot.n_labels(session)}
+    own = numbers(session, select(TABLES["rater"].c.id).where(is_judge()))
+    return found | {"judge_verdicts": sum(n_of[number] for n_of in snapshot.n_labels(session) for number in own)}
 
 
 def holdings(counts: Mapping[str, int]) -> str:

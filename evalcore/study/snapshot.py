@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -35,6 +36,7 @@ from evalcore.study.tables import STORED, TABLES
 Columns = dict[str, npt.NDArray[Any]]
 SAID: tuple[str, ...] = (*Label, *Acuity)
 """The labels by their code."""
+_WORDS = np.array([*SAID, None], dtype=object)
 _OF_ITEM = ("response_id", "criterion_id", "rater_id", "code")
 WORTH = 20_000
 """Rows that are worth a file; fewer are read from the database in a moment."""
@@ -97,14 +99,15 @@ def verdicts(session: Session) -> Iterator[Columns]:
     return _said(session, "verdict")
 
 
-def labels_of_judges(session: Session, item_ids: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
-    """By judge, by name: its standing label on each of these items, of several prompts the newest one's; None: none."""
+def labels_of_raters(session: Session, item_ids: npt.NDArray[np.int64]) -> dict[int, npt.NDArray[Any]]:
+    """By number of a judge's prompt, or repeat of it, that has labelled any of these items: its standing label on each; None: none."""
+    return {number: _WORDS[codes] for number, codes in _codes_on(session, item_ids).items()}
+
+
+def _codes_on(session: Session, item_ids: npt.NDArray[np.int64]) -> dict[int, npt.NDArray[np.int8]]:
     wanted, place = np.unique(item_ids, return_inverse=True)
     is_wanted = np.zeros(2 + int(wanted[-1] // ITEM_BASE if len(wanted) else 0), dtype=bool)
     is_wanted[wanted // ITEM_BASE] = True
-    rater = TABLES["rater"].c
-    judges = session.connection().execute(select(rater.id, rater.name).where(is_judge()).order_by(rater.id))
-    name_of = {int(number): str(name) for number, name in judges}
     said: dict[int, npt.NDArray[np.int8]] = {}
     for part in verdicts(session) if len(wanted) else ():
         near = np.flatnonzero(is_wanted.take(part["response_id"], mode="clip"))
@@ -115,20 +118,28 @@ def labels_of_judges(session: Session, item_ids: npt.NDArray[np.int64]) -> dict[
         for number in np.unique(raters[found]).tolist():
             mine = found & (raters == number)
             said.setdefault(number, np.full(len(wanted), -1, dtype=np.int8))[at[mine]] = codes[mine]
-    of_name = {name: np.full(len(wanted), -1, dtype=np.int8) for name in sorted(name_of.values())}
-    for number, name in name_of.items():
-        if number in said:
-            of_name[name] = np.where(said[number] >= 0, said[number], of_name[name])
-    words = np.array([*SAID, None], dtype=object)
-    return {name: words[codes[place]] for name, codes in of_name.items()}
+    return {number: codes[place] for number, codes in said.items()}
 
 
-def n_labels(session: Session) -> int:
-    """How many labels judges have given that speak for themselves, of criteria and of levels of care."""
-    own = list(numbers(session, select(TABLES["rater"].c.id).where(is_judge())))
-    return sum(
-        int(np.isin(part["rater_id"], own).sum()) for kind in ("verdict", "level") for part in _said(session, kind)
-    )
+def labels_of_judges(session: Session, item_ids: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
+    """By judge, by name: its standing label on each of these items, of several prompts the newest one's; None: none."""
+    rater, said = TABLES["rater"].c, _codes_on(session, item_ids)
+    judges = session.connection().execute(select(rater.id, rater.name).where(is_judge()).order_by(rater.id))
+    of_name: dict[str, npt.NDArray[np.int8]] = {}
+    for number, name in judges:
+        before = of_name.get(name, np.full(len(item_ids), -1, dtype=np.int8))
+        codes = said.get(number, before)
+        of_name[name] = np.where(codes >= 0, codes, before)
+    return {name: _WORDS[codes] for name, codes in sorted(of_name.items())}
+
+
+def n_labels(session: Session) -> tuple[Counter[int], Counter[int]]:
+    """How many labels each judge's prompt, or repeat of it, has given, by its number: of criteria, and of levels of care."""
+    of_criteria, of_levels = Counter[int](), Counter[int]()
+    for kind, n_of in (("verdict", of_criteria), ("level", of_levels)):
+        for part in _said(session, kind):
+            n_of.update(dict(enumerate(np.bincount(part["rater_id"]).tolist())))
+    return +of_criteria, +of_levels
 
 
 def levels(session: Session) -> Iterator[Columns]:

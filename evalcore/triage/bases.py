@@ -210,15 +210,9 @@ def judged_differences(found: pd.DataFrame) -> pd.DataFrame:
         n = sums["n"].to_numpy()
         k_1, k_2, both = (sums[name].to_numpy(dtype=np.int64) for name in ("sum_1", "sum_2", "product"))
         low, high = bonett_price(k_1 - both, k_2 - both, n)
-        told: dict[str, Any] = {
-            "difference": quotient(k_1 - k_2, n),
-            "low": low,
-            "high": high,
-            "se": np.nan,
-            "df": np.nan,
-        }
-        told |= {"p": mcnemar(k_1 - both, k_2 - both, n), "reason": np.where(n > 0, "", NO_PAIR)}
-        table = sums[["format", "model_1", "model_2", "n"]].assign(measure=measure.value, k_1=k_1, k_2=k_2, **told)
+        table = sums[["format", "model_1", "model_2", "n"]].assign(measure=measure.value, k_1=k_1, k_2=k_2)
+        table = table.assign(difference=quotient(k_1 - k_2, n), low=low, high=high, se=np.nan, df=np.nan)
+        table = table.assign(p=mcnemar(k_1 - both, k_2 - both, n), reason=np.where(n > 0, "", NO_PAIR))
         tables.append(table.assign(p_holm=triage_harm.by_holm(table["p"], table["format"])))
     together = pd.concat(tables).sort_values("format", kind="stable", ignore_index=True)
     columns = [*_PAIR_COLUMNS[:5], "k_1", "k_2", *_PAIR_COLUMNS[5:]]

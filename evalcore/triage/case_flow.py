@@ -110,16 +110,11 @@ def mapping(flow: pd.DataFrame) -> pd.DataFrame:
 
 def label_columns(labels: pd.DataFrame) -> dict[str, pd.Series]:
     """What was made of each label, from `mapping`, as people read it."""
-    return {
-        "Source": labels["source"],
-        "Label of the source": labels["original_label"].replace("", "none"),
-        "Stands for": labels["meaning"].replace("", "–"),
-        "Cases": labels["n"],
-        "By its label": labels["n_direct"],
-        "By a panel": labels["n_consensus"],
-        "Ambiguous": labels["n_ambiguous"],
-        "Left out": labels["n_excluded"],
-    }
+    words = labels.replace({"original_label": {"": "none"}, "meaning": {"": "–"}})
+    heads = {"source": "Source", "original_label": "Label of the source", "meaning": "Stands for", "n": "Cases"}
+    heads |= {"n_direct": "By its label", "n_consensus": "By a panel"}
+    heads |= {"n_ambiguous": "Ambiguous", "n_excluded": "Left out"}
+    return {head: words[name] for name, head in heads.items()}
 
 
 def sentence(flow: pd.DataFrame) -> str:

@@ -12,7 +12,7 @@ from evalcore.stats.arrays import Floats, Numbers, quotient
 from evalcore.stats.intervals import LEVEL, wilson
 from evalcore.study.schema import CASES, Acuity, Format
 from evalcore.triage.data import N_LEVELS, Kind, TriageData, case_keys, labels_of
-from evalcore.triage.predictions import COUNTS, joined, judges_of, predictions
+from evalcore.triage.predictions import COUNTS, joined, judges_of, levels_by, predictions
 from evalcore.triage.rates import clear_answers, coded
 from evalcore.triage.reads import case_levels, response_levels
 
@@ -33,14 +33,11 @@ def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFra
     votes = triage_data.votes.sort_values(["row", "place"])
     words = labels_of(votes["vote"]).fillna(Acuity.REMOVE.value)
     here = case_levels(triage_data).set_index("row").reindex(rows)
-    of_case = cases[_OF_CASE].assign(
-        row=rows,
-        votes=words.groupby(votes["row"].to_numpy()).agg(";".join).reindex(rows).to_numpy(dtype=object),
-        gold=labels_of(cases["gold"]),
-        gold_read_here=labels_of(here["level"]).to_numpy(dtype=object),
-        gold_how=here["how"].to_numpy(dtype=object),
-        gold_readers=here["n_readers"].to_numpy(dtype=float),
-    )
+    of_case = cases[_OF_CASE].assign(row=rows, gold=labels_of(cases["gold"]))
+    of_case["votes"] = words.groupby(votes["row"].to_numpy()).agg(";".join).reindex(rows).to_numpy(dtype=object)
+    of_case["gold_read_here"] = labels_of(here["level"]).to_numpy(dtype=object)
+    of_case["gold_how"] = here["how"].to_numpy(dtype=object)
+    of_case["gold_readers"] = here["n_readers"].to_numpy(dtype=float)
     read = response_levels(triage_data)
     of = samples[["model", "format"]].take(read["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
     read = read[["row"]].assign(model=of["model"].array, format=of["format"].array, level=labels_of(read["level"]))
@@ -50,14 +47,9 @@ def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFra
     found = found.assign(judge=found["format"].map(dict(judges)).astype(object))
     found = found.merge(read, on=["row", "model", "format"], how="left")
     table = of_case.merge(found.astype({"model": object, "format": object}), on="row", how="left")
-    table = table.assign(
-        dataset=CASES,
-        predicted=labels_of(table["predicted"]),
-        n_no_level=table["n_invalid"],
-        confidence=table["stated"],
-        n_read=table["n_read"].where(table["model"].isna(), table["n_read"].fillna(0)),
-    )
-    return table[COLUMNS]
+    table = table.rename(columns={"n_invalid": "n_no_level", "stated": "confidence"})
+    n_read = table["n_read"].where(table["model"].isna(), table["n_read"].fillna(0))
+    return table.assign(dataset=CASES, predicted=labels_of(table["predicted"]), n_read=n_read)[COLUMNS]
 
 
 class Miss(StrEnum):
@@ -122,11 +114,7 @@ def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[s
     place[case_keys(mine, samples)] = np.arange(len(mine))
     of = place[case_keys(samples.iloc[texts], samples)]
     texts, of = texts[of >= 0], of[of >= 0]
-    asked = samples["format"].take(texts)
-    level = np.full(len(texts), np.nan)
-    for word, judge in judges.items():
-        chosen = asked.eq(word).to_numpy(dtype=bool)
-        level[chosen] = triage_data.level_of(judge)[texts[chosen]]
+    level = levels_by(triage_data, judges)[texts]
     predicted = mine["predicted"].to_numpy(dtype=float)[of]
     agrees = (np.floor(level) == predicted) | (np.ceil(level) == predicted)
     sample = mine["first"].to_numpy(dtype=np.int64).copy()

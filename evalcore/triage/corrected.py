@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from evalcore.study.schema import Claim, Physicians
 from evalcore.triage import rates
 from evalcore.triage.data import LETTERS, N_LEVELS, TriageData, case_keys, distributions
 from evalcore.triage.harm import HARM_COLUMNS, USUAL_WEIGHTS, Weights
+from evalcore.triage.predictions import levels_by
 from evalcore.triage.reads import VOTES, drawn_reads, drawn_votes, response_levels
 
 _MIN_IN_STRATUM = 10
@@ -172,8 +174,8 @@ def answered(
     n_rows = max(len(triage_data.cases), 1)
     clear = triage_data.is_clear()
     row, has_text = samples["row"].to_numpy(dtype=np.int64), samples["has_text"].to_numpy(dtype=bool)
-    models = samples["model"].cat.codes.to_numpy().astype(np.int64)
-    names = [str(name) for name in samples["model"].cat.categories]
+    formats, models = ([str(name) for name in samples[name].cat.categories] for name in ("format", "model"))
+    kind = samples["format"].cat.codes.to_numpy().astype(np.int64) * len(models) + samples["model"].cat.codes.to_numpy()
     votes = drawn_votes(triage_data, settled=settled)
     vote_of = np.full(len(samples), -1, dtype=np.int64)
     vote_of[votes["sample"].to_numpy(dtype=np.int64)] = np.arange(len(votes))
@@ -183,53 +185,53 @@ def answered(
     said_by, own_by = (
         distributions(np.arange(len(reads)), table["level"].to_numpy(dtype=float), len(reads)) for table in (reads, own)
     )
+    level = levels_by(triage_data, judges)
+    looked = np.flatnonzero(clear[row] & ~np.isnan(level))
+    places = looked[level[looked] > 0]
+    no_level, unreached = (
+        np.bincount(kind[these], minlength=len(formats) * len(models))
+        for these in (looked[level[looked] == 0], places[~has_text[places]])
+    )
+    places = places[has_text[places]] if claim is Claim.BENCHMARK else places
+    keys, case = np.unique(kind[places] * n_rows + row[places], return_inverse=True)
+    of_kind, cases = np.divmod(keys, n_rows)
+    times = np.bincount(case, minlength=len(keys))
+    once = 1 / times[case]
+    low, high = (letter(level[places]).astype(np.int64) - 1 for letter in (np.floor, np.ceil))
+    is_read = vote_of[places] >= 0
+    read = places[is_read]
+    vote = votes.iloc[vote_of[read]]
+    place_of = np.full(len(samples), -1, dtype=np.int64)
+    place_of[read] = np.arange(len(read))
+    item = place_of[reads["sample"].to_numpy(dtype=np.int64)]
+    given = item >= 0
+    whole = Answers(
+        model="",
+        format="",
+        cases=cases,
+        gold=triage_data.cases["gold"].to_numpy(dtype=float)[cases].astype(np.int64) - 1,
+        judged=(_shares(case, low, once, len(keys)) + _shares(case, high, once, len(keys))) / 2,
+        rest=_shares(case[~is_read], high[~is_read], once[~is_read], len(keys)),
+        read=case[is_read],
+        once=once[is_read],
+        level=high[is_read],
+        votes=vote[list(VOTES)].to_numpy(dtype=float),
+        probabilities=vote["inclusion_probability"].to_numpy(dtype=float),
+        places=item[given],
+        readers=readers[given],
+        said=said_by[given],
+        own=own_by[given],
+        n_responses=0,
+        n_no_level=0,
+        n_unreached=0,
+    )
     found: list[Answers] = []
-    for word, judge in judges.items():
-        level = triage_data.level_of(judge).astype(float)
-        looked = np.flatnonzero(clear[row] & samples["format"].eq(word).to_numpy(dtype=bool) & ~np.isnan(level))
-        places = looked[level[looked] > 0]
-        no_level, unreached = (
-            np.bincount(models[these], minlength=len(names))
-            for these in (looked[level[looked] == 0], places[~has_text[places]])
-        )
-        places = places[has_text[places]] if claim is Claim.BENCHMARK else places
-        keys, case = np.unique(models[places] * n_rows + row[places], return_inverse=True)
-        times = np.bincount(case, minlength=len(keys))
-        once = 1 / times[case]
-        low, high = (letter(level[places]).astype(np.int64) - 1 for letter in (np.floor, np.ceil))
-        is_read = vote_of[places] >= 0
-        read = places[is_read]
-        vote = votes.iloc[vote_of[read]]
-        place_of = np.full(len(samples), -1, dtype=np.int64)
-        place_of[read] = np.arange(len(read))
-        item = place_of[reads["sample"].to_numpy(dtype=np.int64)]
-        given = item >= 0
-        whole = Answers(
-            model="",
-            format=str(word),
-            cases=keys % n_rows,
-            gold=triage_data.cases["gold"].to_numpy(dtype=float)[keys % n_rows].astype(np.int64) - 1,
-            judged=(_shares(case, low, once, len(keys)) + _shares(case, high, once, len(keys))) / 2,
-            rest=_shares(case[~is_read], high[~is_read], once[~is_read], len(keys)),
-            read=case[is_read],
-            once=once[is_read],
-            level=high[is_read],
-            votes=vote[list(VOTES)].to_numpy(dtype=float),
-            probabilities=vote["inclusion_probability"].to_numpy(dtype=float),
-            places=item[given],
-            readers=readers[given],
-            said=said_by[given],
-            own=own_by[given],
-            n_responses=len(places),
-            n_no_level=int(no_level.sum()),
-            n_unreached=int(unreached.sum()),
-        )
-        of_model = keys // n_rows
-        for code, name in enumerate(names):
-            mine = of_model == code
-            if mine.any() or no_level[code]:
-                about = replace(whole.where(mine), model=name, n_responses=int(times[mine].sum()))
-                found.append(replace(about, n_no_level=int(no_level[code]), n_unreached=int(unreached[code])))
+    for number, (word, model) in enumerate(product(formats, models)):
+        mine = of_kind == number
+        if mine.any() or no_level[number]:
+            n = {"n_responses": times[mine].sum(), "n_no_level": no_level[number], "n_unreached": unreached[number]}
+            counts: dict[str, Any] = {name: int(count) for name, count in n.items()}
+            found.append(replace(whole.where(mine), model=model, format=word, **counts))
     return found
 
 
@@ -259,12 +261,6 @@ MEASURES: Mapping[rates.Measure, Floats] = {
     measure: np.where(rule.base, rule.hits.astype(float), np.nan) for measure, rule in rates.RULES.items()
 }
 """Of each rate, gold x level: 1 where it counts, 0 where it does not, NaN where it is not about that gold."""
-_WHICH: Mapping[rates.Base, str] = {
-    rates.OF_ALL: "",
-    rates.OF_EMERGENCIES: "with the gold D",
-    rates.BELOW_D: "with a gold below D",
-    rates.ABOVE_A: "with a gold above A",
-}
 
 
 def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
@@ -307,7 +303,7 @@ def corrected_cells(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFram
 def corrected_rates(known: Sequence[Answers], held: Held = USUAL) -> pd.DataFrame:
     """The measures of `rates.rates` by the formulas of `corrected_cells`, over the cases that each is about."""
     rows = [
-        {"measure": measure.value} | _estimated(about, counts, _WHICH[rates.RULES[measure].of], held)
+        {"measure": measure.value} | _estimated(about, counts, rates.RULES[measure].of.which, held)
         for about in known
         for measure, counts in MEASURES.items()
     ]

@@ -92,10 +92,6 @@ class TriageData:
         """Those of them that are no juries."""
         return [name for name in self.judges(asked) if name not in self.juries]
 
-    def level_of(self, judge: str) -> npt.NDArray[Any]:
-        """By sample what a judge says; NaN throughout for one that is not here."""
-        return self.levels[judge].to_numpy() if judge in self.levels else np.full(len(self.samples), np.nan)
-
     def is_clear(self) -> Truths:
         """By case whether its gold is one letter."""
         return self.cases["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool)
@@ -171,13 +167,8 @@ def described(triage_data: TriageData, rule: AmbiguityRule = USUAL_RULE) -> Tria
     strength = np.where(is_panel, together, np.where(np.isnan(gold), "", "direct"))
     kind = pd.Categorical(np.where(ambiguous, Kind.AMBIGUOUS.value, kinds_of(gold)), categories=list(map(str, Kind)))
     shares = dict(zip(SHARES, distributions(row, vote, n).T, strict=True))
-    added: dict[str, Any] = {
-        "n_votes": n_votes,
-        "n_removed": n_removed,
-        "spread": spread,
-        "strength": pd.Categorical(strength),
-    }
-    return replace(triage_data, cases=cases.assign(**added, **shares, gold=gold, kind=kind))
+    cases = cases.assign(n_votes=n_votes, n_removed=n_removed, spread=spread, strength=pd.Categorical(strength))
+    return replace(triage_data, cases=cases.assign(**shares, gold=gold, kind=kind))
 
 
 def kinds_of(gold: Floats) -> npt.NDArray[np.object_]:
@@ -197,16 +188,13 @@ def distributions(row: Numbers, vote: Floats, n: int) -> Floats:
 
 def spreads(row: Numbers, vote: Floats, n: int) -> Floats:
     """The mean over pairs of votes of each case of their letters' least squared difference, 0..9; NaN below two."""
-    order = np.argsort(row, kind="stable")
-    row, vote = row[order], vote[order]
-    counts = np.bincount(row, minlength=n)
-    total = np.zeros(n)
-    for step in range(1, int(counts.max(initial=0))):  # pairs that stand `step` apart: panels are small
-        one, other = vote[:-step], vote[step:]
-        same = row[:-step] == row[step:]
-        gap = np.abs(one - other) - (one != np.floor(one)) / 2 - (other != np.floor(other)) / 2
-        total += np.bincount(row[:-step][same], np.maximum(gap, 0)[same] ** 2, minlength=n)
-    return quotient(total, counts * (counts - 1) / 2)
+    levels = np.arange(2 * N_LEVELS - 1) / 2
+    half = levels % 1  # a boundary reaches to either of its letters
+    gap = np.maximum(np.abs(levels[:, None] - levels) - half[:, None] - half, 0) ** 2
+    place = row * len(levels) + np.rint(2 * vote).astype(np.int64) - 2
+    counts = np.bincount(place, minlength=n * len(levels)).reshape(n, len(levels))
+    size = counts.sum(axis=1)
+    return quotient(np.einsum("na,ab,nb->n", counts, gap, counts) / 2, size * (size - 1) / 2)
 
 
 def medians(row: Numbers, vote: Floats, n: int) -> Floats:

@@ -72,17 +72,10 @@ def matrix(
     figure.update_xaxes(title="Level of the model's answer", side="top", tickvals=list(range(1, N + 1)))
     figure.update_xaxes(ticktext=[f"<b>{letter}</b><br>{name}" for letter, name in zip(LETTERS, words, strict=True)])
     figure.update_xaxes(tickangle=0, range=[0.5, N + 0.5], **_BARE)
-    figure.update_yaxes(
-        title="Level the case needs",
-        tickvals=list(range(1, N + 1)),
-        ticktext=[
-            f"<b>{letter}</b><br>{count_words(n_gold.get(level, 0))} {html.escape(counts)}"
-            for level, letter in enumerate(LETTERS, start=1)
-        ],
-        range=[N + 0.5, 0.5],
-        automargin=True,
-        **_BARE,
-    )
+    sizes = [f"{count_words(n_gold.get(level, 0))} {html.escape(counts)}" for level in range(1, N + 1)]
+    figure.update_yaxes(title="Level the case needs", tickvals=list(range(1, N + 1)))
+    figure.update_yaxes(ticktext=[f"<b>{letter}</b><br>{size}" for letter, size in zip(LETTERS, sizes, strict=True)])
+    figure.update_yaxes(range=[N + 0.5, 0.5], automargin=True, **_BARE)
     top = 40 + LINE_PIXELS * most
     figure.update_layout(height=CELLS_PIXELS + top, margin={"l": 8, "r": 4, "t": top, "b": 8}, showlegend=False)
     figure.update_layout(dragmode=False, hovermode="closest", hoverdistance=HIT_PIXELS, clickmode="event+select")
@@ -189,14 +182,9 @@ def overview(cells: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
     figure.update_yaxes(tickvals=[place for place, _ in labelled], ticktext=[words for _, words in labelled])
     figure.update_yaxes(range=[len(depth) - 0.3, -1.7], automargin=True, showgrid=False, zeroline=False)
     figure.update_yaxes(fixedrange=True, tickfont_size=NAME_PIXELS)
-    figure.update_layout(
-        height=round(16 + SMALL_CELL * (len(depth) + 1.4)),
-        width=SMALL_NAMES + SMALL_WIDE * width,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        dragmode=False,
-        showlegend=False,
-    )
-    return figure
+    height, width = round(16 + SMALL_CELL * (len(depth) + 1.4)), SMALL_NAMES + SMALL_WIDE * width
+    figure.update_layout(height=height, width=width, margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    return figure.update_layout(dragmode=False, showlegend=False)
 
 
 def _stair(left: float, top: float) -> str:
@@ -407,13 +395,9 @@ def orders(
     figure.update_yaxes(title="Place (1: least harm)", row=1, col=1)
     figure.update_annotations(font_size=TEXT_PIXELS)
     plotted = _ORDER_ROW * (max(n, 3) + 1)
-    figure.update_layout(
-        height=_HEAD_PIXELS + plotted + _BELOW_PIXELS,
-        margin={"l": 8, "r": 8, "t": _HEAD_PIXELS, "b": _BELOW_PIXELS},
-        legend={"orientation": "h", "y": -_LEGEND_PIXELS / plotted, "yanchor": "top", "x": 0},
-        dragmode=False,
-    )
-    return figure
+    margin = {"l": 8, "r": 8, "t": _HEAD_PIXELS, "b": _BELOW_PIXELS}
+    figure.update_layout(height=_HEAD_PIXELS + plotted + _BELOW_PIXELS, margin=margin, dragmode=False)
+    return figure.update_layout(legend={"orientation": "h", "y": -_LEGEND_PIXELS / plotted, "yanchor": "top", "x": 0})
 
 
 _NODE_PIXELS, _LEAST_PIXELS, _GAP, _OF_CASES = 44, 340, 24, 0.8
@@ -468,8 +452,5 @@ def counted(k: float, n: float, share: float) -> str:
     >>> counted(92, 148, 92 / 148), counted(2.5, 8, 2.5 / 8), counted(math.nan, math.nan, 0.62)
     ('62 % (92/148)', '31 % (2.5/8)', '62 %')
     """
-    return (
-        percent_words(share)
-        if math.isnan(k) or math.isnan(n)
-        else f"{percent_words(share)} ({count_words(k)}/{count_words(n)})"
-    )
+    of = "" if math.isnan(k) or math.isnan(n) else f" ({count_words(k)}/{count_words(n)})"
+    return f"{percent_words(share)}{of}"

@@ -169,16 +169,9 @@ def label_counts(labels: pd.DataFrame, maps: Maps) -> pd.DataFrame:
     then = [meaning_written(word) if isinstance(word, str) else None for word in found["mapped_label"]]
     is_other = np.array([was is not None and was != now for was, now in zip(then, meaning, strict=True)])
     n_cases = found["n"].to_numpy(dtype=np.int64)
-    rows = pd.DataFrame(
-        {
-            "source": source,
-            "label": label,
-            "written": found["original_label"],
-            "meaning": pd.Series(meaning, found.index, dtype=object),
-            "n_cases": n_cases,
-            "n_otherwise": np.where(is_other, n_cases, 0),
-        }
-    )
+    rows = pd.DataFrame({"source": source, "label": label, "written": found["original_label"], "n_cases": n_cases})
+    rows["meaning"] = pd.Series(meaning, found.index, dtype=object)
+    rows["n_otherwise"] = np.where(is_other, n_cases, 0)
     by = ["source", "label"]
     rows[["n_cases", "n_otherwise"]] = rows.groupby(by)[["n_cases", "n_otherwise"]].transform("sum")
     return rows.drop_duplicates(by).sort_values(by, ignore_index=True)[list(COUNT_COLUMNS)]

@@ -8,13 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.stats.arrays import Floats, Numbers, quotient
+from evalcore.stats.arrays import Floats, occurring, quotient
 from evalcore.study.schema import PARSER, Format
 from evalcore.triage.data import N_LEVELS, NO_LEVEL, TriageData
 
 _STATES = 2 * N_LEVELS + 1
-_WORDS = [word.value for word in Format]
-_FORMATS = pd.CategoricalDtype(_WORDS)
 COUNTS = ("n_A", "n_B", "n_C", "n_D")
 
 
@@ -48,21 +46,15 @@ def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFr
     share (of the valid samples that say so), stated (mean confidence that the model states itself with those samples,
     or NaN), first (row in `samples` of the first response with text, -1: none).
     """
-    parts = [_of_format(triage_data, word, judge) for word, judge in judges.items()]
-    return pd.concat(parts, ignore_index=True) if parts else _of_format(triage_data, "", "")
-
-
-def _of_format(triage_data: TriageData, asked: str, judge: str) -> pd.DataFrame:
     samples = triage_data.samples
-    places = np.flatnonzero(samples["format"].eq(asked).to_numpy())
-    n_models = max(len(samples["model"].cat.categories), 1)
-    keys = samples["row"].to_numpy()[places] * n_models + samples["model"].cat.codes.to_numpy()[places]
-    present = np.bincount(keys) if len(keys) else np.zeros(0, dtype=np.int64)
-    groups = np.flatnonzero(present)
-    number = np.zeros(len(present), dtype=np.int64)
-    number[groups] = np.arange(len(groups))
-    group, n = number[keys], len(groups)
-    level = triage_data.level_of(judge)[places]
+    formats, models = (samples[name].cat for name in ("format", "model"))
+    places = np.flatnonzero(samples["format"].isin(list(judges)).to_numpy())
+    n_rows, n_models = max(len(triage_data.cases), 1), max(len(models.categories), 1)
+    keys = formats.codes.to_numpy().astype(np.int64) * n_rows + samples["row"].to_numpy()
+    keys = (keys * n_models + models.codes.to_numpy())[places]
+    group, groups = occurring(keys)
+    n = len(groups)
+    level = levels_by(triage_data, judges)[places]
     twice = np.where(level == NO_LEVEL, 1, 2 * level)  # 0: not looked at, 1: no level, then levels and boundaries
     state = np.where(np.isnan(twice), 0, twice).astype(np.int64)
     tally = np.bincount(group * _STATES + state, minlength=n * _STATES).reshape(n, _STATES)
@@ -75,39 +67,47 @@ def _of_format(triage_data: TriageData, asked: str, judge: str) -> pd.DataFrame:
     first = np.full(n, -1, dtype=np.int64)
     texts = samples["has_text"].to_numpy()[places]
     first[group[texts][::-1]] = places[texts][::-1]  # the earliest is written last
+    stated = _own_confidence(triage_data, judges)[places]
+    at = np.flatnonzero(~np.isnan(stated))
+    at = at[np.ceil(level[at]) == predicted[group[at]]]
+    total, times = (np.bincount(group[at], by, n) for by in (stated[at], None))
+    of_format, row = np.divmod(groups // n_models, n_rows)
     return pd.DataFrame(
         {
-            "row": groups // n_models,
-            "model": pd.Categorical.from_codes((groups % n_models).astype(np.int32), samples["model"].cat.categories),
-            "format": pd.Categorical.from_codes(
-                np.full(n, _WORDS.index(asked) if asked else -1, np.int8), dtype=_FORMATS
-            ),
-            "n_samples": present[groups],
+            "row": row,
+            "model": pd.Categorical.from_codes((groups % n_models).astype(np.int32), models.categories),
+            "format": pd.Categorical.from_codes(of_format.astype(np.int8), formats.categories),
+            "n_samples": np.bincount(group, minlength=n),
             "n_unread": tally[:, 0],
             "n_invalid": tally[:, 1],
             "n_valid": n_valid,
             **dict(zip(COUNTS, counts.T, strict=True)),
             "predicted": predicted,
             "share": quotient(n_for, n_valid),
-            "stated": _stated(triage_data, judge, places, group, predicted, level),
+            "stated": quotient(total, times),
             "first": first,
         }
     )
 
 
-def _stated(
-    triage_data: TriageData, judge: str, places: Numbers, group: Numbers, predicted: Floats, level: npt.NDArray[Any]
-) -> Floats:
-    """The model's own mean confidence in the predicted level: only what the parser read is the model's own."""
-    given = triage_data.confidence.loc[triage_data.confidence["rater"].eq(judge) & (judge == PARSER)]
-    if given.empty:
-        return np.full(len(predicted), np.nan)
-    confidence = np.full(len(triage_data.samples), np.nan)
-    confidence[given["sample"].to_numpy()] = given["confidence"].to_numpy()
-    mine = confidence[places]
-    counted = ~np.isnan(mine) & (np.ceil(level) == predicted[group])
-    total, times = (np.bincount(group[counted], weights, len(predicted)) for weights in (mine[counted], None))
-    return quotient(total, times)
+def levels_by(triage_data: TriageData, judges: Mapping[str, str]) -> npt.NDArray[np.float32]:
+    """By sample what the judge of its format says; NaN where it has none, or one that is not here."""
+    found = np.full(len(triage_data.samples), np.nan, dtype=np.float32)
+    for word, judge in judges.items():
+        if judge in triage_data.levels:
+            mine = triage_data.samples["format"].eq(word).to_numpy(dtype=bool)
+            np.copyto(found, triage_data.levels[judge].to_numpy(dtype=np.float32), where=mine)
+    return found
+
+
+def _own_confidence(triage_data: TriageData, judges: Mapping[str, str]) -> Floats:
+    """By sample the confidence that the model states itself: only what the parser read is its own."""
+    given = triage_data.confidence.loc[triage_data.confidence["rater"].eq(PARSER)]
+    by_parser = [word for word, judge in judges.items() if judge == PARSER]
+    given = given.loc[triage_data.samples["format"].iloc[given["sample"]].isin(by_parser).to_numpy()]
+    found = np.full(len(triage_data.samples), np.nan)
+    found[given["sample"].to_numpy(dtype=np.int64)] = given["confidence"].to_numpy(dtype=float)
+    return found
 
 
 def joined(triage_data: TriageData, found: pd.DataFrame, columns: Sequence[str] = ("gold", "kind")) -> pd.DataFrame:

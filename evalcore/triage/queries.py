@@ -17,7 +17,7 @@ from evalcore.study import snapshot
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import JURY, Acuity, Ask, Format, Label, RaterKind, Selection, Stage
 from evalcore.study.tables import TABLES, Model, Rater
-from evalcore.triage import data
+from evalcore.triage import data, setting_queries
 
 _LEVEL_OF: dict[str, float] = {str(word): level for word, level in data.LEVELS.items()}
 _LEVEL_OF[Label.CANNOT_ASSESS] = data.NO_LEVEL
@@ -96,11 +96,14 @@ def _levels(session: Session, samples: pd.DataFrame, names: dict[int, str]) -> t
 
 
 def with_reads(session: Session, triage_data: data.TriageData) -> data.TriageData:
-    """What `imported` gave, with physicians' reads. Cases and responses that came since are left out."""
+    """What `imported` gave, with physicians' reads and the gold that counts by the study's rule.
+
+    Cases and responses that came since are left out.
+    """
     reads = _reads(session, triage_data.cases, triage_data.samples)
     drawn = _drawn(session, reads, triage_data.samples)
     reads.loc[reads["sample"].ge(0), ["selection", "inclusion_probability"]] = drawn
-    return replace(triage_data, reads=reads[data.READ_COLUMNS])
+    return data.described(replace(triage_data, reads=reads[data.READ_COLUMNS]), setting_queries.load(session).rule)
 
 
 def _cases(session: Session, *conditions: Any) -> pd.DataFrame:
@@ -233,12 +236,8 @@ def one_case(session: Session, example_id: int) -> data.TriageData | None:
     )
     samples = frame(session, answered)
     formats = {word.evaluation: word.value for word in Format}
-    samples = samples.assign(
-        row=0,
-        format=pd.Categorical(samples["dataset"].map(formats), categories=list(formats.values())),
-        model=samples["model"].astype("category"),
-        has_text=samples["has_text"].astype(bool),
-    )
+    samples["format"] = pd.Categorical(samples["dataset"].map(formats), categories=list(formats.values()))
+    samples = samples.astype({"model": "category", "has_text": bool}).assign(row=0)
     verdict = TABLES["verdict"].c
     mine = (verdict.example_id == example_id, verdict.rater_id.not_in(repeats(session)))
     statement = (
@@ -255,7 +254,7 @@ def one_case(session: Session, example_id: int) -> data.TriageData | None:
         level = levels[str(judge)] = np.full(len(samples), np.nan, dtype=np.float32)
         level[said["sample"].to_numpy()] = said["label"].map(data.LEVELS).astype(float).fillna(data.NO_LEVEL)
     confidence = judged.loc[judged["confidence"].notna(), data.CONFIDENCE_COLUMNS]
-    return data.TriageData(
+    triage_data = data.TriageData(
         cases=cases,
         votes=_votes(session, cases, TABLES["panel_vote"].c.example_id == example_id),
         samples=samples[data.SAMPLE_COLUMNS],
@@ -264,6 +263,7 @@ def one_case(session: Session, example_id: int) -> data.TriageData | None:
         reads=_reads(session, cases, samples, *mine)[data.READ_COLUMNS],
         published=pd.DataFrame(columns=["model", "format", "gold", "A", "B", "C", "D"]),
     )
+    return data.described(triage_data, setting_queries.load(session).rule)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from evalcore.rubric.composition import UNKNOWN
-from evalcore.stats.arrays import Floats, Numbers, Truths, quotient
+from evalcore.stats.arrays import Floats, Numbers, Truths, occurring, quotient
 from evalcore.stats.intervals import LEVEL, wilson
 from evalcore.study.schema import Format
 from evalcore.triage.data import LABELS, LETTERS, N_LEVELS, READ_HERE, Kind, TriageData
@@ -39,11 +39,12 @@ class Measure(StrEnum):
 
 
 class Base(NamedTuple):
-    """The cases that a share is of, in words: of one case, of several ({} for how many), and why there is no value."""
+    """The cases that a share is of: in words of one, of several ({} for how many), why there is no value; and which."""
 
     one: str
     many: str
     none: str
+    which: str = ""
 
 
 class Rule(NamedTuple):
@@ -57,9 +58,11 @@ class Rule(NamedTuple):
 _EVERY = np.ones_like(STEP, dtype=bool)
 _EMERGENCY = _GOLD == _TOP
 OF_ALL = Base("of the one case", "of all {} cases", NO_CASE)
-OF_EMERGENCIES = Base("of the one emergency", "of {} emergencies", "no case is an emergency")
-BELOW_D = Base("of the one case below D", "of {} cases below D", "no case has a gold below D")
-ABOVE_A = Base("of the one case above A", "of {} cases above A", "no case has a gold above A")
+OF_EMERGENCIES = Base("of the one emergency", "of {} emergencies", "no case is an emergency", "with the gold D")
+BELOW_D, ABOVE_A = (
+    Base(f"of the one case {side}", f"of {{}} cases {side}", f"no case has a gold {side}", f"with a gold {side}")
+    for side in ("below D", "above A")
+)
 RULES: Mapping[Measure, Rule] = {
     Measure.EXACT: Rule(STEP == 0, _EVERY, OF_ALL),
     Measure.OVER: Rule(STEP > 0, _EVERY, OF_ALL),
@@ -91,12 +94,11 @@ def coded(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.DataFr
         known = [word.value for word in Format] if name == "format" else pd.unique(table[name])
         columns.append(pd.Categorical(table[name], categories=None if is_coded else known))
     sizes = [max(len(column.categories), 1) for column in columns]
-    number = np.ravel_multi_index([column.codes for column in columns], sizes)
-    occurs = np.flatnonzero(np.bincount(number))
+    number, occurs = occurring(np.ravel_multi_index([column.codes for column in columns], sizes))
     keys = {}
     for name, place, column in zip(names, np.unravel_index(occurs, sizes), columns, strict=True):
         keys[name] = pd.Categorical.from_codes(place.astype(np.int32), dtype=column.dtype)
-    return np.searchsorted(occurs, number), pd.DataFrame(keys)
+    return number, pd.DataFrame(keys)
 
 
 def repeated(keys: pd.DataFrame, times: int) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from evalcore.stats.arrays import Floats
 from evalcore.stats.intervals import Share, share_interval
 from evalcore.study.schema import Acuity, Label, Stage
 from evalcore.triage import data
+from evalcore.triage.predictions import levels_by
 from evalcore.triage.rates import KEYS, clustered_summary, coded
 
 MEDIAN = "median"
@@ -216,7 +217,7 @@ def level_pairs(triage_data: data.TriageData, one: str, other: str, *, asked: st
     The physicians' level is the blind one of `response_levels`; what they could not assess has no level; what they have
     not settled, or removed, is left out. Some may have been chosen for reading because of a judge's level.
     """
-    levels = {name: triage_data.level_of(judge).astype(float) for name, judge in (("one", one), ("other", other))}
+    levels = {name: levels_by(triage_data, {asked: judge}) for name, judge in (("one", one), ("other", other))}
     if one == PHYSICIANS:
         found = response_levels(triage_data, blind=True)
         level = found["level"].astype(float).mask(found["why"].eq(Label.CANNOT_ASSESS), data.NO_LEVEL)
@@ -248,13 +249,6 @@ def agreement(pairs: pd.DataFrame) -> Agreement:
     score = clustered_summary(pd.DataFrame(index=[0]), of_all, cases, items).iloc[0]
     kappa, low, high = (float(score[f"kappa_quadratic{bound}"]) for bound in ("", "_low", "_high"))
     reason = str(score["kappa_quadratic_reason"])
-    return Agreement(
-        n=len(pairs),
-        n_one_none=int(none.sum()),
-        n_other_none=int(other_none.sum()),
-        exact=share_interval(level == answer, cases),
-        kappa=kappa,
-        kappa_low=low,
-        kappa_high=high,
-        reason=NO_PAIR if not len(cases) else ONE_LEVEL if np.isnan(kappa) else reason,
-    )
+    reason = NO_PAIR if not len(cases) else ONE_LEVEL if np.isnan(kappa) else reason
+    n_none, exact = (int(none.sum()), int(other_none.sum())), share_interval(level == answer, cases)
+    return Agreement(len(pairs), *n_none, exact, kappa, low, high, reason)

@@ -35,13 +35,9 @@ def set_label_map(session: Session, source: str, table: label_maps.Table, *, act
         connection.execute(
             insert(rows), [{"source": folded, "label": label, "meaning": meaning} for label, meaning in wanted]
         )
-    append_event(
-        session,
-        actor=actor,
-        action="label map set" if wanted else "label map reset",
-        subject=f"source {folded}",
-        detail={"labels": [f"{label} = {meaning}" for label, meaning in wanted]} if wanted else {},
-    )
+    action = "label map set" if wanted else "label map reset"
+    detail = {"labels": [f"{label} = {meaning}" for label, meaning in wanted]} if wanted else {}
+    append_event(session, actor=actor, action=action, subject=f"source {folded}", detail=detail)
     return True
 
 
@@ -67,14 +63,9 @@ def set_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMean
     """Say what a judge's confidence is the probability of (None: unknown). Whether that is new. Raises NotFound."""
     if not write_confidence_meaning(session, judge, meaning):
         return False
-    append_event(
-        session,
-        actor=actor,
-        action="confidence meaning set",
-        subject=f"judge {judge}",
-        detail={"meaning": None if meaning is None else meaning.value},
-        tells_rows=False,
-    )
+    told: dict[str, Any] = {"action": "confidence meaning set", "subject": f"judge {judge}"}
+    told["detail"] = {"meaning": None if meaning is None else meaning.value}
+    append_event(session, actor=actor, **told, tells_rows=False)
     return True
 
 

@@ -7,8 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.study.schema import Acuity, Format, MappingMethod, Viewer
-from evalcore.triage import setting_queries
-from evalcore.triage.data import Kind, TriageData, described
+from evalcore.triage.data import Kind, TriageData
 from evalcore.triage.label_maps import INFORMATION, PANEL, level_of
 from evalcore.triage.predictions import predictions, usual_judges
 from evalcore.triage.queries import one_case
@@ -39,10 +38,9 @@ def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
     opened = rubric.open_conversation(viewer, example_id)
     if opened is None:
         return
-    found = common.ask(one_case, example_id)
-    if found is None:
+    triage_data = common.ask(one_case, example_id)
+    if triage_data is None:
         return
-    triage_data = described(found, common.ask(setting_queries.load).rule)
     of_case = opened.verdicts.loc[opened.verdicts["response_id"].isna() & opened.verdicts["label"].notna()]
     st.html(needs(triage_data, of_case))
     cells = rubric.Cells(viewer, opened, "", response_ids)

@@ -100,8 +100,10 @@ def _listing(listed: pd.DataFrame, judge: str) -> None:
     points = "points of met criteria over the positive points; an empty cell has no score."
     of_judge = f"Scores are by the judge {judge}: {points}"
     others = [str(name).removeprefix("score ") for name, n in n_scores.items() if n and name not in scores]
-    named = listed_words(others) if len(others) <= MOST_NAMED else f"{len(others)} further models"
-    left_out = f" Not in this list: scores of {named}." if others else ""
+    left_out = ""
+    if others:
+        named = listed_words(others) if len(others) <= MOST_NAMED else f"{len(others)} further models"
+        left_out = f" Not in this list: scores of {named}."
     blind = "Opening it shows its verdicts, and takes it out of your blind reads. "
     words = (blind if allows(check_can_read, viewer) else "") + (of_judge + left_out if judge and scores else "")
     st.html(html.foot(f"Click a row to open it. {words}"))
@@ -269,7 +271,7 @@ class Chosen:
         """The cases that fit kind and miss; None where neither is asked for."""
         if self.kind is None and self.miss is None:
             return None
-        return page_cache.computed(_cases, viewer, lambda: common.triage_data(viewer), self)
+        return page_cache.computed(_cases, viewer, lambda: page_cache.triage_data(viewer), self)
 
     def words(self) -> list[str]:
         """What is asked for, as short words."""

@@ -1,6 +1,6 @@
 """What the sections of the Calibration page share: choices, what a stated confidence means, and tables."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,20 +19,8 @@ from pages.shared import common, glossary, html, page_cache, tables, triage_choi
 from pages.shared.triage_choice import Here, Read
 
 PAGE = "calibration"
-CHOSEN = (
-    "show",
-    "about",
-    "judge",
-    "reads",
-    "model",
-    "confidence",
-    "of_model",
-    "of_format",
-    "by",
-    "wanted",
-    "threshold",
-)
-KEYS = [f"{PAGE}_{name}" for name in CHOSEN]
+CHOSEN = "show about judge reads model confidence of_model of_format by wanted threshold"
+KEYS = [f"{PAGE}_{name}" for name in CHOSEN.split()]
 ALL_MODELS = "all models"
 STATED, SHARES = "stated, else share of samples", "share of samples"
 ERRORS_WORDS = (
@@ -75,7 +63,7 @@ def meanings_of_levels(viewer: Viewer, *, of_parser: bool = False) -> pd.DataFra
     """As `level_meanings`: of judges, or of what models state themselves."""
     known = meanings()
     about = ("meanings of levels", known, of_parser)
-    triage_data = common.triage_data(viewer)
+    triage_data = page_cache.triage_data(viewer)
     make = partial(confidence.level_meanings, triage_data, dict(known), of_parser=of_parser)
     kept: pd.DataFrame = page_cache.shared(make, viewer, about)
     return kept
@@ -90,16 +78,9 @@ def source(here: Here, *, asked: bool = True) -> str:
         return SHARES
     if not asked:
         return STATED
+    helps = glossary.helps("confidence", "calibration")
     with here.row:
-        return str(
-            one_of(
-                "Confidence",
-                [STATED, SHARES],
-                "calibration_confidence",
-                width=235,
-                help=glossary.helps("confidence", "calibration"),
-            )
-        )
+        return str(one_of("Confidence", [STATED, SHARES], "calibration_confidence", width=235, help=helps))
 
 
 def own(read: Read, source: str) -> pd.DataFrame:
@@ -157,52 +138,24 @@ def _choice(
 ) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"{key}_choice"):
         meaning, options = row["meaning"], list(words)
-        chosen = st.radio(
-            "Its confidence is the probability",
-            options,
-            index=options.index(meaning) if meaning in options else None,
-            format_func=words.__getitem__,
-            horizontal=True,
-            key=f"{key}_meaning",
-            disabled=bool(why_not),
-            width="content",
-        )
-        pressed = st.button(
-            "Keep this meaning",
-            type="primary",
-            icon=":material/check:",
-            key=f"{key}_keep",
-            disabled=bool(why_not) or chosen is None or chosen is meaning,
-            help=why_not or None,
-        )
+        place = options.index(meaning) if meaning in options else None
+        look: dict[str, Any] = {"horizontal": True, "key": f"{key}_meaning", "disabled": bool(why_not)}
+        what, named = "Its confidence is the probability", words.__getitem__
+        chosen = st.radio(what, options, place, format_func=named, width="content", **look)
+        look = {"type": "primary", "icon": ":material/check:", "key": f"{key}_keep", "help": why_not or None}
+        is_off = bool(why_not) or chosen is None or chosen is meaning
+        pressed = st.button("Keep this meaning", disabled=is_off, **look)
     if pressed and chosen is not None:
-        with common.shown_errors():
-            set_confidence_meaning(common.engine(), str(row["judge"]), chosen, actor=viewer)
-            st.rerun()
+        common.act(set_confidence_meaning, str(row["judge"]), chosen, actor=viewer)
 
 
-def errors_tables(
-    errors: pd.DataFrame,
-    names: Mapping[str, Sequence[str]],
-    *,
-    key: str,
-    items: str,
-    more: Mapping[str, Sequence[str]] | None = None,
-) -> None:
+def errors_tables(errors: pd.DataFrame, names: Mapping[str, Any], more: Mapping[str, Any], *, key: str) -> None:
     """How far off, and Brier's score in its parts, a row a group; `names` begin both, `more` stands in the first."""
-    tables.show(
-        {**names, **(more or {}), items: errors["n"], "Left out": errors["n_left_out"], **error_columns(errors)},
-        key=f"{key}_errors",
-        names=tuple(names)[:1],
-        optional=("Left out",),
-        alt="How far confidence is off, by group",
-    )
-    tables.show(
-        {**names, **brier_columns(errors)},
-        key=f"{key}_brier",
-        names=tuple(names)[:1],
-        alt="Brier's score in its parts, by group",
-    )
+    columns, first = {**names, **more, "Left out": errors["n_left_out"], **error_columns(errors)}, tuple(names)[:1]
+    alt = "How far confidence is off, by group"
+    tables.show(columns, key=f"{key}_errors", names=first, optional=("Left out",), alt=alt)
+    alt = "Brier's score in its parts, by group"
+    tables.show({**names, **brier_columns(errors)}, key=f"{key}_brier", names=first, alt=alt)
     show_reasons(errors)
 
 

@@ -69,7 +69,7 @@ def show(here: Here) -> None:
 
     def of_what() -> tuple[Any, ...]:
         if about == LEVELS:
-            return judges_on_levels, common.triage_data(viewer), table
+            return judges_on_levels, page_cache.triage_data(viewer), table
         several = judges_choice.computed(has_several, viewer)
         return judges_on_criteria, beside, table, common.rubric_data(viewer) if several else None
 
@@ -82,23 +82,16 @@ def show(here: Here) -> None:
         return
     if reads == DRAWN and not is_drawn:
         st.html(html.quiet(NOT_DRAWN))
+    helps = glossary.helps("confidence", "calibration")
     with own:
-        name = str(
-            confidence.one_of(
-                "Confidence of",
-                options,
-                "calibration_judge",
-                width=230,
-                help=glossary.helps("confidence", "calibration"),
-            )
-        )
+        name = str(confidence.one_of("Confidence of", options, "calibration_judge", width=230, help=helps))
     _one(calibrated, name, about)
     if len(errors) > 1:
         groups = [str(group).rpartition(", ") for group in errors["group"]]
         names = {"Judge": list(errors["group"].astype(str))}
         if about == LEVELS:
             names = {"Judge": [judge for judge, _, _ in groups], "Format": [word for _, _, word in groups]}
-        confidence.errors_tables(errors, names, key="calibration_judges", items="Items")
+        confidence.errors_tables(errors, names, {"Items": errors["n"]}, key="calibration_judges")
     cluster = "conversation" if about == CRITERIA else "case"
     foot = FOOT.format(cluster=cluster, clusters=f"{cluster}s") + (MAJORITY if majorities else "")
     st.html(html.foot(f"{foot}{confidence.ERRORS_WORDS} What those would give is drawn; seed {SEED}."))
@@ -131,14 +124,9 @@ def _one(calibrated: Calibrated, name: str, about: str) -> None:
     title = f"{judge} in {word}" if about == LEVELS and judge else name
     st.html(html.finding(judge_finding(row, title, label=label, cluster=cluster, is_majority=is_majority)))
     bins = calibrated.reliability.loc[calibrated.reliability["group"].eq(name)]
-    figure = figures.reliability(
-        bins.assign(panel="", series=name),
-        {"": ""},
-        {name: BLUE},
-        {},
-        x_title="Judges that say so (share)" if is_majority else "Confidence that its label is right",
-        y_title="Right, by physicians (share)",
-    )
+    x_title = "Judges that say so (share)" if is_majority else "Confidence that its label is right"
+    titles = {"x_title": x_title, "y_title": "Right, by physicians (share)"}
+    figure = figures.reliability(bins.assign(panel="", series=name), {"": ""}, {name: BLUE}, {}, **titles)
     with st.container(horizontal=True, vertical_alignment="top", key="calibration_one"):
         with st.container(width="content"):  # with the words to save it below
             alt = "What is right by physicians over stated confidence, with 95 % intervals"
@@ -156,7 +144,6 @@ def _one(calibrated: Calibrated, name: str, about: str) -> None:
 
 
 def _nothing(here: Here, table: pd.DataFrame, about: str) -> None:
-    """Why nothing can be drawn, and what to do next."""
     viewer = here.viewer
     several = any(JURY in names for names in here.known.judges.values())
     if about == CRITERIA:

@@ -77,14 +77,9 @@ def show(here: Here) -> None:
     for sentence in models_findings(errors):
         st.html(html.finding(sentence))
     models = common.read("models")
-    figure = figures.reliability(
-        reliability.assign(panel=reliability["format"], series=reliability["model"]),
-        FORMATS,
-        colour_of(models),
-        dash_of(models),
-        x_title="Confidence",
-        y_title="Right (share of the cases)",
-    )
+    drawn = reliability.assign(panel=reliability["format"], series=reliability["model"])
+    words = {"x_title": "Confidence", "y_title": "Right (share of the cases)"}
+    figure = figures.reliability(drawn, FORMATS, colour_of(models), dash_of(models), **words)
     sources_words = []
     for row in sources.to_dict("records"):
         n_stated, n_shares = row["n_stated"], row["n_shares"]
@@ -93,13 +88,9 @@ def show(here: Here) -> None:
         sources_words.append(both if n_stated and n_shares else said)
     alt = "Share of right answers over the model's confidence, by model and format, with 95 % intervals"
     theme.figure(figure, width="content", key="calibration_models_reliability", alt=alt)
-    confidence.errors_tables(
-        errors,
-        {"Model": list(errors["model"]), "Format": list(errors["format"])},
-        key="calibration_models",
-        items="Cases",
-        more={"Confidence is": sources_words},
-    )
+    names = {"Model": list(errors["model"]), "Format": list(errors["format"])}
+    more = {"Confidence is": sources_words, "Cases": errors["n"]}
+    confidence.errors_tables(errors, names, more, key="calibration_models")
     st.html(html.foot(f"{MODELS_FOOT}{ERRORS_WORDS} Seed {SEED}, for what perfectly calibrated data would give."))
 
 
@@ -129,12 +120,8 @@ def show_ambiguous(here: Here) -> None:
             key="calibration_spread",
             alt="Distances between samples and votes and the entropies of both beside what chance alone gives, by model and format",
         )
-        tables.show(
-            case_spread.spread_columns(table),
-            key="calibration_far",
-            names=("Model",),
-            alt="Samples beside votes by model and format",
-        )
+        alt = "Samples beside votes by model and format"
+        tables.show(case_spread.spread_columns(table), key="calibration_far", names=("Model",), alt=alt)
     st.subheader("Sure where physicians are not", anchor=False)
     _cases(here, spread.cases)
     few = f" {counted(spread.n_few, 'answer')} with one valid sample are left out, since one shows no spread."
@@ -209,27 +196,17 @@ def show_routing(here: Here) -> None:
     lines, table = (confidence.of_model(part, model) for part in (lines, table))
     st.html(html.finding(routing.routing_finding(table, wanted)))
     models = common.read("models")
-    theme.figure(
-        figures.routing(lines, table, FORMATS, colour_of(models), dash_of(models)),
-        width="content",
-        key="calibration_routing",
-        alt="Share of the dangerous misses that is caught over the share of cases that goes to a human, by model and format",
-    )
+    figure = figures.routing(lines, table, FORMATS, colour_of(models), dash_of(models))
+    alt = "Dangerous misses that are caught over cases that go to a human, as shares, by model and format"
+    theme.figure(figure, width="content", key="calibration_routing", alt=alt)
     columns = routing.routing_columns(table)
     if len(columns["Model"]):
-        tables.show(
-            {name: column for name, column in columns.items() if name not in REST},
-            key="calibration_routing_table",
-            names=("Model",),
-            optional=("Without a confidence",),
-            alt="What the threshold catches and costs, by model and format",
-        )
-        tables.show(
-            {name: columns[name] for name in ("Model", "Format", *REST)},
-            key="calibration_routing_rest",
-            names=("Model",),
-            alt="What stays with the model, and ambiguous cases, by model and format",
-        )
+        first = {name: column for name, column in columns.items() if name not in REST}
+        rest = {name: columns[name] for name in ("Model", "Format", *REST)}
+        alt, optional = "What the threshold catches and costs, by model and format", ("Without a confidence",)
+        tables.show(first, key="calibration_routing_table", alt=alt, names=("Model",), optional=optional)
+        alt = "What stays with the model, and ambiguous cases, by model and format"
+        tables.show(rest, key="calibration_routing_rest", alt=alt, names=("Model",))
     confidence.show_reasons(table)
     foot = ROUTING_FOOT.format(how=AS_GIVEN if wanted is None else BY_HALVES)
     st.html(html.foot(foot if wanted is None else f"{foot}Seed {SEED}, for the halves."))

@@ -125,8 +125,7 @@ def head_to_head(viewer: Viewer, chosen: Analysis) -> None:
         nothing = "The two models share no example on which both have a score. Choose another pair, other examples, or fewer judges."
         st.html(html.notice(nothing))
         return
-    judges = common.read("judges")
-    listed = common.listed(Filters(), judges[0] if judges else "", common.blind(viewer))
+    listed = common.read("fitting", Filters()).set_index("example_id")
     table["words"] = table["example_id"].map(listed["first_words"]).fillna("–")
     judge = wording.listed(chosen.judges)
     st.html(html.finding(finding.win_sentence(of_both["wins"], first, second, judge)))

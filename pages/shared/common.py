@@ -25,14 +25,14 @@ from evalcore.importing.staging import finish
 from evalcore.judges.record import judge_record
 from evalcore.reading import exposing, queries as reading_queries
 from evalcore.reading.adjudication import to_settle
-from evalcore.reading.read_queries import examples_of, level_readers, read_marks
+from evalcore.reading.read_queries import examples_of, level_readers
 from evalcore.reading.reference import overridden_items, own_items
 from evalcore.rubric import composition_queries, queries as rubric_queries
-from evalcore.rubric.blind_read_queries import beside_judges, blind_firsts
+from evalcore.rubric.blind_read_queries import beside_judges, blind_firsts, labels_on, read_marks
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums
 from evalcore.runs import queries as run_queries
-from evalcore.serving import PERSON_PATH, check_launched, cookie_name
+from evalcore.serving import PERSON_PATH, check_launched, cookie_name, give_back_memory
 from evalcore.study import browse, contents, frames, freezing, lookups
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.corrections import mending, renaming
@@ -51,8 +51,6 @@ from evalcore.team import queries as team_queries, sign_in
 from evalcore.team.provider import Provider, provider
 from evalcore.team.sign_in import STUDY_HEADER, token_of
 from evalcore.team.studies import Study, sign_ins, studies
-from evalcore.triage import queries as triage_queries, setting_queries
-from evalcore.triage.data import TriageData, described
 from pages.shared import html, routes
 
 CACHED_LISTS = 200
@@ -125,12 +123,8 @@ Version = tuple[int, int]
 
 def version() -> Version:
     """The key of every cached read: acts, and texts whose language is unknown, these not during an import."""
-    n_waiting = frames.n_waiting if _unfinished() is None else lambda _session: 0
+    n_waiting = frames.n_waiting if _stands()[0] is None else lambda _session: 0
     return once("version", lambda session: (frames.data_version(session), n_waiting(session)))
-
-
-def _unfinished() -> UnfinishedImport | None:
-    return _stands()[0]
 
 
 def _stands() -> tuple[UnfinishedImport | None, freezing.Version | None]:
@@ -139,7 +133,7 @@ def _stands() -> tuple[UnfinishedImport | None, freezing.Version | None]:
 
 def tell_unfinished() -> None:
     """A line on every page while an import is not in the study whole."""
-    if (unfinished := _unfinished()) is not None:
+    if (unfinished := _stands()[0]) is not None:
         st.html(html.notice(unfinished.sentence))
 
 
@@ -178,9 +172,11 @@ def read(name: str, *arguments: Any) -> Any:
     return _cached(location(), version(), name, arguments)
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@st.cache_resource(max_entries=1, show_spinner=False)
 def _judge_scores(_session: Any, location: str, judged_version: int) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
-    return scores_of_sums(rubric_queries.response_sums(_session))
+    scores = scores_of_sums(rubric_queries.response_sums(_session))
+    short = {"model": "category", "judge": "category", "example_id": "int32", "response_id": "int32"}
+    return scores.drop(columns=["n_judged", "n_expected"]).astype(short)  # a row a response and judge
 
 
 def is_demo() -> bool:
@@ -200,13 +196,15 @@ def _judged(location: str, judged_version: tuple[int, int]) -> RubricData:  # no
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _rubric_data(location: str, judged_version: tuple[int, int], data_version: Version) -> RubricData:  # noqa: ARG001 - the version is the key
-    def read() -> pd.DataFrame:
-        with reading(_engine_at(location)) as session:
-            return rubric_queries.reads(session)
+def _reads(location: str, data_version: Version) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
+    with reading(_engine_at(location)) as session:
+        return rubric_queries.reads(session)
 
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _rubric_data(location: str, judged_version: tuple[int, int], data_version: Version) -> RubricData:
     with ThreadPoolExecutor(1) as beside:
-        reads = beside.submit(read)
+        reads = beside.submit(_reads, location, data_version)
         judged = _judged(location, judged_version)
     with reading(_engine_at(location)) as session:
         return rubric_queries.with_reads(session, judged, reads.result())
@@ -218,39 +216,20 @@ def judged_labels() -> RubricData:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _blind_firsts(location: str, data_version: Version) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
+def _blind_firsts(location: str, data_version: Version) -> tuple[pd.DataFrame, dict[str, Any]]:
     with reading(_engine_at(location)) as session:
-        return blind_firsts(session, known=judged_labels)
+        firsts = blind_firsts(session, known=judged_labels, given=_reads(location, data_version))
+        return firsts, labels_on(session, firsts)
 
 
 def blind_reads(judge: str) -> pd.DataFrame:
     """Physicians' blind first reads beside the labels of this judge."""
-    firsts = _blind_firsts(location(), version())
-    with reading(engine()) as session:
-        return beside_judges(session, firsts, judge).assign(rater_kind=RaterKind.REVIEWER)
+    return beside_judges(*_blind_firsts(location(), version()), judge).assign(rater_kind=RaterKind.REVIEWER)
 
 
 def rubric_data(person: Viewer) -> RubricData:
     """What everybody says of every item that this person may see. Shared frames: never change them."""
     return _rubric_data(location(), judged_version(), version()).without(blind(person))
-
-
-@st.cache_resource(max_entries=1, show_spinner="Reading the cases")
-def _imported_cases(location: str, judged_version: tuple[int, int]) -> TriageData:  # noqa: ARG001 - the version is the key
-    with reading(_engine_at(location)) as session:
-        return triage_queries.imported(session)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _triage_data(location: str, judged_version: tuple[int, int], data_version: Version) -> TriageData:  # noqa: ARG001 - the version is the key
-    levels = _imported_cases(location, judged_version)
-    with reading(_engine_at(location)) as session:
-        return described(triage_queries.with_reads(session, levels), setting_queries.load(session).rule)
-
-
-def triage_data(person: Viewer) -> TriageData:
-    """The cases of triage and all that is said of them, in the same way."""
-    return _triage_data(location(), judged_version(), version()).without(blind(person))
 
 
 def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
@@ -273,38 +252,33 @@ def list_openly(person: Viewer, examples: Iterable[int]) -> None:
 
 
 @st.cache_data(max_entries=CACHED_LISTS, show_spinner=False)
-def _listed(
-    location: str,  # noqa: ARG001 - the key, with the version
-    data_version: Version,  # noqa: ARG001
-    filters: browse.Filters,
-    judge: str,
-    hidden: frozenset[int],
-    only: frozenset[int] | None,
-) -> pd.DataFrame:
+def _listed(key: tuple[Any, ...], filters: browse.Filters, judge: str, only: frozenset[int] | None) -> pd.DataFrame:
+    *_, hidden = key
     examples: pd.DataFrame = read("fitting", filters).set_index("example_id")
     examples = examples.loc[~examples.index.isin(hidden) & (only is None or examples.index.isin(only or ()))]
-    return examples.join(read("beside", judge, hidden)).fillna(
-        dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0)
-    )
+    counts = dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0)
+    beside = read("beside", judge, hidden)
+    give_back_memory()
+    return examples.join(beside).fillna(counts)
 
 
 def listed(
     filters: browse.Filters, judge: str, hidden: frozenset[int], only: frozenset[int] | None = None
 ) -> pd.DataFrame:
     """The rows of `browse.examples` that fit, without hidden ones, with a judge's scores and what physicians read."""
-    found: pd.DataFrame = _listed(location(), version(), filters, judge, hidden, only)
+    found: pd.DataFrame = _listed((location(), version(), hidden), filters, judge, only)
     return found
 
 
 def _beside(session: Any, judge: str, hidden: frozenset[int]) -> pd.DataFrame:
     """What a list says of each conversation that anybody has said something of: the same whatever is asked for."""
     scores = mean_scores_by_example(visible_verdicts(judge_scores(session), None, hidden), judge)
-    marks = overridden_items(read_marks(session), judge)
+    marks = overridden_items(read_marks(session, judge, given=_reads(location(), version())), judge)
     return scores.add_prefix("score ").join(marks, how="outer").join(level_readers(session), how="outer")
 
 
 def _n_conflicting(session: Any, hidden: frozenset[int]) -> int:
-    marks = visible_verdicts(read_marks(session), None, hidden)
+    marks = visible_verdicts(read_marks(session, "", given=_reads(location(), version())), None, hidden)
     return int(overridden_items(marks, "")["n_conflicting"].sum())
 
 
@@ -588,6 +562,13 @@ def shown_errors() -> Iterator[None]:
         yield
     except (OverreadError, DatabaseFault) as error:
         st.html(html.notice(str(error), kind="error"))
+
+
+def act(do: Callable[..., object], *arguments: Any, **named: Any) -> None:
+    """Do in the study what a press asks for, and draw the page anew; a refusal is shown as its sentence."""
+    with shown_errors():
+        do(engine(), *arguments, **named)
+        st.rerun()
 
 
 def offer_import(person: Viewer) -> None:

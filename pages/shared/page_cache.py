@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from evalcore.rubric import queries as rubric_queries
+from evalcore.serving import give_back_memory
 from evalcore.settings import settings
 from evalcore.study.db import reading
 from evalcore.study.policies import STUDY
 from evalcore.study.schema import Viewer
 from evalcore.triage import queries as triage_queries
+from evalcore.triage.data import TriageData
 from pages.shared import common
 
 _log = logging.getLogger(__name__)
@@ -25,7 +27,9 @@ KEPT: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def _computed(key: Hashable, arguments: tuple[Any, ...], _make: Callable[..., _Made], _of: Callable[[], Any]) -> _Made:  # noqa: ARG001 - the key
-    return _make(_of(), *arguments)
+    made = _make(_of(), *arguments)
+    give_back_memory()
+    return made
 
 
 def computed(
@@ -42,14 +46,31 @@ def computed(
 
 @st.cache_resource(max_entries=18, show_spinner=False)
 def _shared(key: Hashable, _make: Callable[[], _Made]) -> _Made:  # noqa: ARG001 - the key
-    return _make()
+    made = _make()
+    give_back_memory()
+    return made
 
 
-def shared(
-    make: Callable[[], _Made], viewer: Viewer, about: Hashable, *, version: common.Version | None = None
-) -> _Made:
-    """What `make()` gives, by what it is (`about`), not copied: it is shared by everybody who looks, so never change it. `version`: of what it is made from."""
-    return _shared((common.location(), version or common.version(), common.blind(viewer), about), make)
+def shared(make: Callable[[], _Made], viewer: Viewer, about: Hashable) -> _Made:
+    """What `make()` gives, by what it is (`about`), not copied: everybody who looks shares it, so never change it."""
+    return _shared((common.location(), common.version(), common.blind(viewer), about), make)
+
+
+@st.cache_resource(max_entries=1, show_spinner="Reading the cases")
+def imported_cases(location: str, judged_version: common.Version) -> TriageData:  # noqa: ARG001 - the key
+    """All that was imported of the cases and answers of a study, kept while physicians read; nothing of it is shown."""
+    return common.ask(triage_queries.imported)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _triage_data(location: str, versions: tuple[common.Version, common.Version]) -> TriageData:
+    return common.ask(triage_queries.with_reads, imported_cases(location, versions[0]))
+
+
+def triage_data(person: Viewer) -> TriageData:
+    """The cases that this person may see and all that is said of them. Shared frames: never change them."""
+    versions = common.judged_version(), common.version()
+    return _triage_data(common.location(), versions).without(common.blind(person))
 
 
 def leave(page: str, keys: Sequence[str], **more: Any) -> None:

@@ -17,7 +17,7 @@ from evalcore.study.schema import Format, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.bases import PUBLISHED
 from evalcore.triage.data import Kind, TriageData
-from evalcore.triage.predictions import JURY, joined, judges_by_format, members, predictions, with_jury
+from evalcore.triage.predictions import JURY, judges_by_format, members, predictions, with_jury
 from evalcore.triage.reads import with_physicians_gold
 from evalcore.triage.settings import TriageSettings
 from pages.shared import common, glossary, html, page_cache, routes
@@ -29,7 +29,7 @@ KEYS = (
 )  # fmt: skip
 FORMATS = {Format.QA.value: "qa", Format.CONVERSATION.value: "conversation"}
 HEADS = {word.value: f"In {word.value}" for word in Format}
-CASE_COLUMNS = ("gold", "kind", "source", "strength", "language")
+CASE_COLUMNS = ["gold", "kind", "source", "strength", "language"]
 Made = Callable[..., Any]
 
 
@@ -62,19 +62,27 @@ class Read:
     found: pd.DataFrame
 
 
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _predicted(
+    location: str, judged_version: common.Version, hidden: frozenset[int], judges: tuple[tuple[str, str], ...]
+) -> tuple[pd.DataFrame, frozenset[str], pd.DataFrame]:
+    """Levels, juries and predictions by these judges, kept while physicians read; with the majority where it is one."""
+    cases = page_cache.imported_cases(location, judged_version).without(hidden)
+    by_format = dict(judges)
+    cases = with_jury(cases) if JURY in by_format.values() else cases
+    return cases.levels, cases.juries, predictions(cases, by_format)
+
+
 def read(viewer: Viewer, chosen: Chosen) -> Read:
     """The cases and predictions that were chosen. They are shared by everybody who looks: never change them."""
-    triage_data, judged = common.triage_data(viewer), common.judged_version()
-    judges = dict(chosen.judges)
-    if JURY in judges.values():
-        jury = page_cache.shared(partial(with_jury, triage_data), viewer, "jury", version=judged)
-        triage_data = replace(triage_data, levels=jury.levels, juries=jury.juries)
-    triage_data = replace(triage_data, published=_published(triage_data, chosen_settings().formats))
-    predict, which = partial(predictions, triage_data, judges), ("predicted", chosen.judges)
-    found = page_cache.shared(predict, viewer, which, version=judged)
+    which = common.location(), common.judged_version(), common.blind(viewer), chosen.judges
+    levels, juries, found = _predicted(*which)
+    triage_data = page_cache.triage_data(viewer)
+    published = _published(triage_data, chosen_settings().formats)
+    triage_data = replace(triage_data, levels=levels, juries=juries, published=published)
     if chosen.gold is Gold.PHYSICIANS:
         triage_data = with_physicians_gold(triage_data)
-    return Read(triage_data, joined(triage_data, found, CASE_COLUMNS))
+    return Read(triage_data, found.join(triage_data.cases[CASE_COLUMNS], on="row"))
 
 
 def _published(triage_data: TriageData, formats: tuple[Format, ...]) -> pd.DataFrame:
@@ -103,7 +111,7 @@ class About:
 def about(viewer: Viewer) -> About:
     """What there is of triage in the study, without cases that wait for this person's own read."""
     stated, formats = analysis().judges, chosen_settings().formats
-    return page_cache.computed(_about, viewer, lambda: common.triage_data(viewer), stated, formats)
+    return page_cache.computed(_about, viewer, lambda: page_cache.triage_data(viewer), stated, formats)
 
 
 def _about(triage_data: TriageData, stated: tuple[str, ...], formats: tuple[Format, ...]) -> About:
@@ -151,17 +159,8 @@ def controls(known: About, *, gold: bool) -> Chosen:
         for word in FORMATS
         if known.judges.get(word)
     }
-    whose = (
-        one_of(
-            "Gold",
-            list(Gold),
-            "triage_gold",
-            width=215,
-            help=glossary.helps("gold", "level of care", "boundary, ambiguous"),
-        )
-        if gold
-        else Gold.FILE
-    )
+    helps = glossary.helps("gold", "level of care", "boundary, ambiguous")
+    whose = one_of("Gold", list(Gold), "triage_gold", width=215, help=helps) if gold else Gold.FILE
     return Chosen(tuple(judges.items()), Gold(whose))
 
 

@@ -74,43 +74,31 @@ def change(viewer: Viewer, found: pd.DataFrame, label: dict[Ask, str], hidden: f
         )  # fmt: skip
         if number is None:
             return
-        row, engine = rows[number], common.engine()
+        row = rows[number]
         names = [person.name for person in readers_of(common.read("people"))]
         numbers = common.ask(assignment_queries.readers_of, number)
         present = [person.name for person, _, _ in common.read("everybody") if person.person_id in numbers]
-        if pd.isna(row["paused_at"]):
-            act: Any = amending.pause
-            verb, icon = "Pause", ":material/pause:"
-        else:
-            act = amending.resume
-            verb, icon = "Resume", ":material/play_arrow:"
+        is_paused = not pd.isna(row["paused_at"])
+        act, verb, icon = (amending.resume, "Resume", "play_arrow") if is_paused else (amending.pause, "Pause", "pause")
         st.html(html.quiet(f"Readers: {', '.join(present)}"))
         with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button(verb, key=f"amend_pause_{number}", icon=icon):
-                with common.shown_errors():
-                    act(engine, number, actor=viewer)
-                    st.rerun()
+            if st.button(verb, key=f"amend_pause_{number}", icon=f":material/{icon}:"):
+                common.act(act, number, actor=viewer)
             _queue(viewer, number)
         _form(f"hand_{number}", "Hand over", lambda: _hand_over(viewer, number, present, names))
-        _form(
-            f"add_{number}",
-            "Add readers",
-            lambda: _add(viewer, number, [name for name in names if name not in present]),
-        )
+        others = [name for name in names if name not in present]
+        _form(f"add_{number}", "Add readers", lambda: _add(viewer, number, others))
         _form(f"extend_{number}", "Draw more", lambda: _extend(viewer, number, hidden))
         _form(f"cancel_{number}", "Cancel the assignment", lambda: _cancel(viewer, number))
 
 
 def _queue(viewer: Viewer, number: int) -> None:
-    """Freeze the queue before the first read; or its hash."""
     kept = common.ask(registering.registered).get(number)
     if kept is not None:
         when = f"Queue frozen before the first read, on {common.local_day(kept.at)} by {kept.by}"
         st.html(html.quiet(f"{when}. SHA-256 of its items, order, probabilities and seed: {kept.sha256}"))
     elif st.button("Freeze the queue", key=f"amend_queue_{number}", icon=":material/ac_unit:", help=QUEUE_HELP):
-        with common.shown_errors():
-            registering.freeze_queue(common.engine(), number, actor=viewer)
-            st.rerun()
+        common.act(registering.freeze_queue, number, actor=viewer)
 
 
 def _form(key: str, verb: str, fields: Any) -> None:

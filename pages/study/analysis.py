@@ -1,12 +1,12 @@
-"""What the study states that it analyses: a section of the Study page."""
+"""What the study states that it analyses, and the versions in which it was frozen: a tab of the Study page."""
 
 from typing import Any
 
 import streamlit as st
 
-from evalcore.study import acting, analysis, contents
+from evalcore.study import acting, analysis, contents, freezing
 from evalcore.study.analysis import CLAIM_WORDS, MARGINS, PHYSICIANS_WORDS, WIDEST, Analysis, StatedAnalysis
-from evalcore.study.policies import check_can_state_analysis, reason
+from evalcore.study.policies import check_can_freeze, check_can_state_analysis, reason
 from evalcore.study.schema import Viewer
 from pages.shared import common, glossary, html, models_choice
 
@@ -96,18 +96,10 @@ def _form(viewer: Viewer, hidden: frozenset[int], spec: Analysis, *, disabled: b
                 for name, words in MARGINS.items()
             }
         if st.form_submit_button("State the analysis", type="primary", icon=":material/edit_note:", disabled=disabled):
-            stated = Analysis(
-                evaluation=evaluation,
-                judges=tuple(chosen),
-                subset=subset,
-                claim=claim,
-                physicians=physicians,
-                settled=settled,
-                weighted=weighted,
-                primary=None if one is None and other is None else (one or NO_MODEL, other or NO_MODEL),
-                **margins,
-            )
-            _state(viewer, stated)
+            primary = None if one is None and other is None else (one or NO_MODEL, other or NO_MODEL)
+            of = {"evaluation": evaluation, "judges": tuple(chosen), "subset": subset, "primary": primary}
+            held = {"claim": claim, "physicians": physicians, "settled": settled, "weighted": weighted}
+            _state(viewer, Analysis(**of, **held, **margins))
 
 
 def _state(viewer: Viewer, stated: Analysis) -> None:
@@ -118,3 +110,37 @@ def _state(viewer: Viewer, stated: Analysis) -> None:
             return
         st.session_state[DRAWN] += 1
         st.rerun()
+
+
+SAYS = (
+    "A frozen study can be read, shown and exported, and nothing in it can be changed. Every export, the methods and "
+    "the bundle carry the last hash of its audit trail and the stated analysis. Still recorded: who is let in, who "
+    "came, and who saw or exported what."
+)
+
+
+def freeze(viewer: Viewer) -> None:
+    """The versions, and what a lead may do."""
+    st.subheader("Freeze the study", anchor=False)
+    found = common.ask(freezing.versions)
+    if found:
+        st.html(html.items(freezing.sentences(found)))
+    st.html(html.quiet(SAYS))
+    why_not = reason(check_can_freeze, viewer)
+    if why_not:
+        st.html(html.notice(why_not))
+        return
+    if not found or found[-1].reopened_at is not None:
+        sure = st.checkbox("From now on nobody can change anything in this study", key="freeze_sure")
+        if st.button("Freeze", key="freeze", icon=":material/ac_unit:", disabled=not sure):
+            common.act(freezing.freeze, actor=viewer)
+        return
+    with (
+        st.form("amend study", border=False, enter_to_submit=False),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+    ):
+        name = st.text_input("Name of the amendment", key="amend_name", max_chars=freezing.MAX_NAME)
+        because = st.text_input("Reason", key="amend_reason", max_chars=freezing.MAX_REASON)
+        pressed = st.form_submit_button("Open again", key="amend_go")
+    if pressed:
+        common.act(freezing.amend, name or "", because or "", actor=viewer)

@@ -78,11 +78,10 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
     ask = st.segmented_control(
         "What readers are asked", list(Ask), default=Ask.RUBRIC, required=True, format_func=ASKS.__getitem__, key="assign_ask"
     )  # fmt: skip
-    plan = st.file_uploader(
-        "A plan instead of filters (CSV: prompt_id, inclusion_probability; model, sample_index, dataset where needed)",
-        type="csv",
-        key="assign_plan",
+    what = (
+        "A plan instead of filters (CSV: prompt_id, inclusion_probability; model, sample_index, dataset where needed)"
     )
+    plan = st.file_uploader(what, type="csv", key="assign_plan")
     filters = _which(hidden, disabled=plan is not None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         n_items = st.number_input(
@@ -107,20 +106,10 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
         check = st.button("Check only", key="assign_check")
     if go or check:
         with common.shown_errors():
-            choice = Choice(
-                ask=ask or Ask.RUBRIC,
-                filters=filters,
-                plan=read_plan(plan.getvalue()) if plan is not None else (),
-                n_items=None if plan is not None else n_items,
-                readers=tuple(readers),
-                specialty=specialty,
-                n_readers=int(n_readers),
-                seed=seed,
-                reserve_minutes=int(minutes),
-                blind=hidden,
-                make_blind=make_blind,
-                practice=practice,
-            )
+            of: dict[str, Any] = {"filters": filters, "seed": seed, "blind": hidden, "make_blind": make_blind}
+            of |= {"n_items": n_items} if plan is None else {"plan": read_plan(plan.getvalue())}
+            of |= {"readers": tuple(readers), "specialty": specialty, "n_readers": int(n_readers)}
+            choice = Choice(ask=ask or Ask.RUBRIC, **of, reserve_minutes=int(minutes), practice=practice)
             assign_now(choice, viewer, dry_run=check)
 
 
@@ -181,13 +170,14 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
     if found.empty:
         st.html(html.notice("Nothing is assigned yet. Choose above what is read, and by whom."))
         return
+    state = found["paused_at"].notna().map({True: "paused", False: ""})
     columns = {
         "Number": found["assignment_id"],
         "Assigned": [common.local_time(moment)[:10] for moment in found["created_at"]],  # the trail has the time
         "Question": [BRIEFLY[Ask(ask)] for ask in found["ask"]],
         "Drawn": _of(found["n_tasks"], found["n_population"]),
         "Reads done": _of(found["n_reads"], found["n_wanted"]),
-        "State": _states(found),
+        "State": state.mask(found["cancelled_at"].notna(), "cancelled"),
         "Being read": found["n_open"],
         "Skipped": found["n_skipped"],
     }
@@ -209,13 +199,7 @@ def _few(names: str) -> str:
     return names if names.count(", ") < FEW_NAMES else f"{names.count(', ') + 1:,} readers"
 
 
-def _states(found: pd.DataFrame) -> pd.Series:
-    state = found["paused_at"].notna().map({True: "paused", False: ""})
-    return state.mask(found["cancelled_at"].notna(), "cancelled")
-
-
 def _slips(hidden: frozenset[int]) -> None:
-    """How often readers corrected an answer between the lock and the judge."""
     found = common.ask(queries.slips_by_reader, hidden)
     if not found["n_slips"].sum():
         return
@@ -226,7 +210,6 @@ def _slips(hidden: frozenset[int]) -> None:
 
 
 def _practice() -> None:
-    """How far each reader's practice round is, and how much agreed at the first read of each response."""
     found = common.ask(practice_queries.progress)
     if found.empty:
         return
@@ -301,10 +284,8 @@ def _rules(viewer: Viewer, *, disabled: bool) -> None:
             disabled=disabled,
         )  # fmt: skip
         if st.form_submit_button("Save rules", disabled=disabled):
-            with common.shown_errors():
-                chosen = Rules(mode or rules.mode, judge, share / 100, both, control / 100, blind, leads_read)
-                acting.set_rules(common.engine(), chosen, actor=viewer)
-                st.rerun()
+            chosen = Rules(mode or rules.mode, judge, share / 100, both, control / 100, blind, leads_read)
+            common.act(acting.set_rules, chosen, actor=viewer)
     if rules.blind:
         _release(viewer, disabled=disabled)
 

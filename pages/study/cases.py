@@ -18,10 +18,10 @@ from evalcore.triage import (
     setting_queries,
     settings as triage_settings,
 )
-from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, described
+from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY
 from evalcore.triage.figures import case_flow
 from evalcore.triage.settings import TriageSettings, rule_words
-from pages.shared import common, glossary, html, tables, theme
+from pages.shared import common, glossary, html, page_cache, tables, theme
 
 FORMATS = {
     Format.QA: "qa: the case with the four levels",
@@ -34,13 +34,13 @@ ALT = "The flow of cases from their sources, by what they are used for, to their
 
 def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     """The flow of the study's cases, the table of labels, and what label maps and settings make of them."""
-    found = common.triage_data(viewer)
+    found = page_cache.triage_data(viewer)
     rule = common.ask(setting_queries.load).rule
     if found.cases.empty:
         below = "you can first say below what its labels stand for"
         st.html(html.notice(f"No case of triage can be shown yet. Import a file of cases; {below}."))
     else:
-        flow = flows.case_flow(described(found, rule), rule)
+        flow = flows.case_flow(found, rule)
         drawn(flow, key="study_flow")
         if hidden:
             st.html(html.quiet(f"Cases that wait for your own {own_act(viewer)} are left out of all numbers here."))
@@ -77,13 +77,9 @@ def drawn(flow: pd.DataFrame, *, key: str) -> None:
 
 def labels(flow: pd.DataFrame, *, key: str = "study_labels") -> None:
     """What was made of each label, source by source."""
-    tables.show(
-        flows.label_columns(flows.mapping(flow)),
-        key=key,
-        alt="What was made of each label of each source, and how many cases have it",
-        optional=["Ambiguous", "Left out"],
-        names=["Source"],
-    )
+    columns = flows.label_columns(flows.mapping(flow))
+    alt = "What was made of each label of each source, and how many cases have it"
+    tables.show(columns, key=key, alt=alt, optional=["Ambiguous", "Left out"], names=["Source"])
 
 
 def settings(viewer: Viewer) -> None:

@@ -123,11 +123,8 @@ def ask(path: Path, name: str, number: str, options: Options) -> Choice | None:
     if names.format != RESPONSES:
         names = _graded(given, names, key)
     lacks = missing(given, names, options)
-    st.html(
-        html.notice(lacks, kind="warning")
-        if lacks
-        else html.quiet("Nothing is missing: this is what will be imported.")
-    )
+    whole = "Nothing is missing: this is what will be imported."
+    st.html(html.notice(lacks, kind="warning") if lacks else html.quiet(whole))
     _shown(given, names, options, is_whole=not lacks)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         keep_as = st.text_input(
@@ -160,7 +157,6 @@ def _short(text: str) -> str:
 
 
 def _named(given: Sample, names: OwnNames, holds: str, key: str) -> OwnNames:
-    """A choice for each field."""
     if names.format != holds:
         roles = {path: _ROLES.get(field, field) for path, field in names.columns.items()}
         fields = MAPPED[holds].column_names
@@ -205,7 +201,6 @@ def _fields(given: Sample, names: OwnNames, fields: Iterable[str], key: str) -> 
 
 
 def _graded(given: Sample, names: OwnNames, key: str) -> OwnNames:
-    """Several columns of grades, and what their words mean."""
     graded = grade_columns(given, names) if names.format == GRADES else []
     wide = [path for one in names.several for path, field in one.items() if field == GRADE]
     if len(graded) > 1 or wide:
@@ -256,26 +251,16 @@ def _shown(given: Sample, names: OwnNames, options: Options, *, is_whole: bool) 
 
 def _drawn(one: Shown) -> str:
     turns: list[Mapping[str, str]] = [{"role": turn.role, "content": turn.content} for turn in one.messages]
-    parts = (
-        [html.conversation(turns, as_markdown=False)]
-        if turns
-        else [html.quiet(f"The conversation of {one.name}, which must be in the study already")]
-    )
+    known = f"The conversation of {one.name}, which must be in the study already"
+    parts = [html.conversation(turns, as_markdown=False) if turns else html.quiet(known)]
     for (model, text), records in one.answers.items():
         parts.append(html.response(model, "", text, as_markdown=False))
-        parts += [
-            _criterion(number, criterion, of)
-            for number, (criterion, of) in enumerate(_by_criterion(records).items(), 1)
-        ]
+        of: dict[str, list[Graded]] = {}
+        for record in records:
+            for criterion in record.rubric:
+                of.setdefault(criterion.text, []).append(record)
+        parts += [_criterion(number, *criterion) for number, criterion in enumerate(of.items(), 1)]
     return "".join(parts)
-
-
-def _by_criterion(records: Iterable[Graded]) -> dict[str, list[Graded]]:
-    found: dict[str, list[Graded]] = {}
-    for one in records:
-        for criterion in one.rubric:
-            found.setdefault(criterion.text, []).append(one)
-    return found
 
 
 def _criterion(number: int, text: str, records: list[Graded]) -> str:

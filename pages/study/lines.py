@@ -67,7 +67,5 @@ def _thread(viewer: Viewer, thread: Thread) -> None:
                     kinds[NoteKind.CLOSE] = "Close"
                 pressed = [kind for kind, words in kinds.items() if st.form_submit_button(words, key=f"{kind}_{name}")]
         for kind in pressed:
-            with common.shown_errors():
-                to_whom, seen = (thread.task_id, thread.person_id), thread.lines[-1].number
-                reply(common.engine(), viewer, *to_whom, kind, text or "", seen=seen)
-                st.rerun()
+            to_whom, seen = (thread.task_id, thread.person_id), thread.lines[-1].number
+            common.act(reply, viewer, *to_whom, kind, text or "", seen=seen)

@@ -32,17 +32,11 @@ def show(viewer: Viewer) -> None:
     st.subheader("Broken responses", anchor=False)
     broken = common.read("broken")
     if broken.empty:
-        st.html(
-            html.quiet(
-                "No response is marked as broken. Browse marks one that is empty, cut off or in the wrong language."
-            )
-        )
+        sentence = "No response is marked as broken. Browse marks one that is empty, cut off or in the wrong language."
+        st.html(html.quiet(sentence))
         return
-    st.html(
-        html.quiet(
-            f"{counted(len(broken), 'response')} in no number. Open the conversation in Browse to have one count again."
-        )
-    )
+    said = f"{counted(len(broken), 'response')} in no number. Open the conversation in Browse to have one count again."
+    st.html(html.quiet(said))
     columns = {
         "Example": broken["prompt_id"],
         "Model": broken["model"],
@@ -65,13 +59,8 @@ def _imports(viewer: Viewer, found: pd.DataFrame) -> None:
         "State": [f"withdrawn by {by}: {why}" if gone else "" for gone, by, why in zip(is_gone, found["withdrawn_by"], found["reason"], strict=True)],
         "Imported by": found["imported_by"],
     }  # fmt: skip
-    place = tables.pick(
-        columns,
-        key="imports",
-        alt="Imports of this study, newest first, with what each brought",
-        optional=("State",),
-        names=("File",),
-    )
+    alt = "Imports of this study, newest first, with what each brought"
+    place = tables.pick(columns, key="imports", alt=alt, optional=("State",), names=("File",))
     if place is None:
         st.html(html.quiet("Choose an import to take it back, or to bring back one that was withdrawn."))
         return
@@ -98,15 +87,13 @@ def _take_back(viewer: Viewer, file: str, number: int, effect: Effect) -> None:
     with st.form(f"withdraw_{number}", border=False, enter_to_submit=False):
         why = st.text_input("Why", key=f"withdraw_why_{number}", max_chars=MAX_REASON)
         if st.form_submit_button("Withdraw this import", icon=":material/undo:"):
-            mending.withdraw(common.engine(), number, reason=why, actor=viewer)
-            st.rerun()
+            common.act(mending.withdraw, number, reason=why, actor=viewer)
 
 
 def _bring_back(viewer: Viewer, file: str, number: int, effect: Effect) -> None:
     st.html(html.notice(f"With {file} these come back: {_words(effect)}."))
     if st.button("Restore this import", icon=":material/redo:", key=f"restore_{number}"):
-        mending.restore(common.engine(), number, actor=viewer)
-        st.rerun()
+        common.act(mending.restore, number, actor=viewer)
 
 
 def _names(viewer: Viewer) -> None:
@@ -121,19 +108,15 @@ def _names(viewer: Viewer) -> None:
     if is_there:
         st.html(html.notice(f"{name} is in this study already. Merging says that both are the same."))
     if go and was is not None:
-        with common.shown_errors():
-            rename(common.engine(), kind, was, name, merge=is_there, actor=viewer)
-            st.rerun()
+        common.act(rename, kind, was, name, merge=is_there, actor=viewer)
     changed = common.read("changed names")
     if not changed.empty:
         called = [f"{WORDS[Kind(row.kind)]} {row.first_name}, now {row.name}" for row in changed.itertuples()]
         with st.container(horizontal=True, vertical_alignment="bottom"):
             place = st.selectbox("Changed", range(len(called)), format_func=called.__getitem__, key="mend_changed")
             if st.button("Restore the first name", key="mend_name_back"):
-                with common.shown_errors():
-                    row = changed.iloc[place]
-                    take_back(common.engine(), Kind(row["kind"]), row["first_name"], actor=viewer)
-                    st.rerun()
+                row = changed.iloc[place]
+                common.act(take_back, Kind(row["kind"]), row["first_name"], actor=viewer)
     st.html(
         html.quiet("Files that come later may use either name. The audit trail and the exports' manifest keep both.")
     )

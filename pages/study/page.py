@@ -25,7 +25,7 @@ from evalcore.study.contents import holdings
 from evalcore.study.policies import check_can_import, check_can_import_reads_of, reason
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from pages.shared import common, html, routes
-from pages.study import analysis, assigning, cases, columns, freezing, mending, people, planning, runs
+from pages.study import analysis, assigning, cases, columns, mending, people, planning, runs
 
 DETECT, OWN, MAPPING = "detect automatically", "columns of your own", "mapping: "
 MEANINGS = {
@@ -104,20 +104,11 @@ def _importing(viewer: Viewer) -> None:
         with common.shown_errors():
             kept.keep(common.engine(), choice.keep_as, choice.names, actor=viewer)
     if go or check:
+        said = {"dataset": dataset, "model": model, "judge": judge}
+        options: dict[str, Any] = {name: text.strip() or None for name, text in said.items()}
+        options |= {"format_name": way if way in FORMATS else None, "names": names, "reads_of": reads_of}
         for place, upload in enumerate(uploads):
-            _run(
-                upload,
-                place,
-                actor=viewer,
-                format_name=way if way in FORMATS else None,
-                names=names,
-                dataset=dataset.strip() or None,
-                model=model.strip() or None,
-                judge=judge.strip() or None,
-                confidence_means=MEANINGS[means],
-                reads_of=reads_of,
-                dry_run=check,
-            )
+            _run(upload, place, actor=viewer, **options, confidence_means=MEANINGS[means], dry_run=check)
 
 
 @contextmanager
@@ -134,7 +125,6 @@ def _on_disk(upload: UploadedFile) -> Iterator[Path]:
 
 @partial(common.fragment, run_every=EVERY_SECONDS)
 def _under_way() -> None:
-    """Who is importing at the moment, for everybody who would."""
     if (found := common.ask(lookups.import_under_way)) is not None:
         st.html(html.notice(f"{found.sentence} Another file can be imported when that is done."))
 
@@ -184,14 +174,8 @@ def _run(upload: UploadedFile, place: int, **options: Any) -> None:
 viewer = common.require()
 hidden = common.blind(viewer)
 counts = common.read("counts", hidden)
-st.html(
-    html.heading(
-        "Study set-up",
-        f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts so far"
-        if counts["examples"]
-        else common.EMPTY,
-    )
-)
+verdicts = f"{counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts so far"
+st.html(html.heading("Study set-up", f"{holdings(counts)}, {verdicts}" if counts["examples"] else common.EMPTY))
 import_tab, cases_tab, runs_tab, analysis_tab, plan_tab, reading_tab, people_tab, mend_tab = st.tabs(
     ["Import", "Cases", runs.TITLE, "Analysis", "Plan", "Reading", "People", mending.TITLE],
     key="study_tab",
@@ -210,7 +194,7 @@ for tab, show in (
     (cases_tab, partial(cases.show, viewer, hidden)),
     (runs_tab, partial(runs.show, viewer)),
     (analysis_tab, partial(analysis.show, viewer, hidden)),
-    (analysis_tab, partial(freezing.show, viewer)),
+    (analysis_tab, partial(analysis.freeze, viewer)),
     (plan_tab, partial(planning.show, viewer)),
     (reading_tab, partial(assigning.show, viewer, hidden)),
     (mend_tab, partial(mending.show, viewer)),

@@ -40,11 +40,7 @@ def show(viewer: Viewer) -> None:
     if not why_not:
         _keys(viewer)
     if provider() is not None and not why_not and everybody:
-        _change(
-            viewer,
-            [person for person, _, _ in everybody],
-            {person.name: is_active for person, is_active, _ in everybody},
-        )
+        _change(viewer, {person.name: (person, is_active) for person, is_active, _ in everybody})
 
 
 def _add(viewer: Viewer, *, off: bool) -> None:
@@ -70,24 +66,19 @@ def _add(viewer: Viewer, *, off: bool) -> None:
                 st.rerun()
 
 
-def _change(viewer: Viewer, everybody: list[Viewer], is_active: dict[str, bool]) -> None:
-    """One person: an invitation to copy, other roles, or the end of their access."""
+def _change(viewer: Viewer, everybody: dict[str, tuple[Viewer, bool]]) -> None:
     signing_in = provider()
-    name = st.selectbox("Person", [person.name for person in everybody], key="person_chosen")
-    person = next(one for one in everybody if one.name == name)
+    name = st.selectbox("Person", list(everybody), key="person_chosen")
+    person, is_active = everybody[name]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         roles = st.multiselect("Their roles", ROLES, default=sorted(person.roles), key=f"roles_{person.person_id}")
         is_changed = set(roles) != set(person.roles)
         if st.button("Change roles", key="change_roles", disabled=not is_changed):
-            with common.shown_errors():
-                people.set_roles(common.engine(), name, map(Role, roles), actor=viewer)
-                st.rerun()
-        act = "Remove access" if is_active[name] else "Restore access"
+            common.act(people.set_roles, name, map(Role, roles), actor=viewer)
+        act = "Remove access" if is_active else "Restore access"
         if st.button(act, key="set_active"):
-            with common.shown_errors():
-                people.set_active(common.engine(), name, active=not is_active[name], actor=viewer)
-                st.rerun()
-        if st.button("Invite", key="invite", type="primary", disabled=not is_active[name]) and signing_in:
+            common.act(people.set_active, name, active=not is_active, actor=viewer)
+        if st.button("Invite", key="invite", type="primary", disabled=not is_active) and signing_in:
             with common.shown_errors():
                 token = people.invite(common.engine(), name, actor=viewer)
                 st.session_state["invited"] = name, invitation_link(signing_in.public_url, common.location(), token)
@@ -98,7 +89,6 @@ def _change(viewer: Viewer, everybody: list[Viewer], is_active: dict[str, bool])
 
 
 def _keys(viewer: Viewer) -> None:
-    """With which keys programs read the study: to make one, and to revoke it."""
     with st.expander("Access keys for programs", icon=":material/key:"):
         st.html(html.quiet(KEYS))
         able = [person.name for person in common.read("people") if allows(check_can_follow, person)]
@@ -127,5 +117,4 @@ def _keys(viewer: Viewer) -> None:
             if valid:
                 number = st.selectbox("Key", valid, key="key_number")
                 if st.button("Revoke", key="revoke_key"):
-                    people.revoke_key(common.engine(), number, actor=viewer)
-                    st.rerun()
+                    common.act(people.revoke_key, number, actor=viewer)

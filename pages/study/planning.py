@@ -1,5 +1,6 @@
 """The Plan tab: what is to be known and how exactly, how much has to be read for it, and the drawing of it."""
 
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -47,26 +48,23 @@ class Planned(NamedTuple):
 
 @st.cache_data(max_entries=16, show_spinner="Working out how much has to be read")
 def _planned(
-    location: str,  # noqa: ARG001
-    version: Any,  # noqa: ARG001
-    hidden: frozenset[int],  # noqa: ARG001
+    study: Hashable,  # noqa: ARG001 - the key
     target: Target,
-    claim: Claim | None,
-    physicians: Physicians | None,
-    n_readers: int,
+    held: tuple[Claim | None, Physicians | None],
+    n: int,
     _viewer: Viewer,
 ) -> Planned:
-    known = common.rubric_data(_viewer)
+    known, (claim, physicians) = common.rubric_data(_viewer), held
     with reading(common.engine()) as session:
         taken, seconds = planning_acts.taken(session), planning_acts.seconds_each(session)
         stated = contents.stated_analysis(session)
     spec = stated.spec if stated else None
     target, why = planning_acts.claimed(known, target, spec=spec, claim=claim, physicians=physicians)
-    found = answer(known, target, taken=taken, n_each=n_readers)
+    found = answer(known, target, taken=taken, n_each=n)
     easier = ""
     if target.goal is Goal.DIFFERENCE and any(design.reachable for design in found.designs.values()):
         powered = planning_acts.powered(target, planning_acts.POWER)
-        easier = words.finding(answer(known, powered, taken=taken, n_each=n_readers))
+        easier = words.finding(answer(known, powered, taken=taken, n_each=n))
     return Planned(found, why, easier, seconds)
 
 
@@ -84,9 +82,9 @@ def show(viewer: Viewer) -> None:
     target, n_readers = _asked(known, judged)
     if target is None:
         return
-    claim, physicians = (None, None) if target.goal is Goal.JUDGE_ERROR else _held_for()
+    held = (None, None) if target.goal is Goal.JUDGE_ERROR else _held_for()
     study = common.location(), common.version(), common.blind(viewer)
-    planned = _planned(*study, target, claim, physicians, n_readers, viewer)
+    planned = _planned(study, target, held, n_readers, viewer)
     found = planned.answer
     st.html(html.finding(words.finding(found)))
     if planned.why:

@@ -113,9 +113,7 @@ def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) ->
     if allows(check_can_run, viewer):
         if at.n_workers and at.state is RunState.OPEN:
             if st.button("Stop", icon=":material/stop:", key="run_stop"):
-                with common.shown_errors():
-                    runs.stop(common.engine(), run_id, actor=viewer)
-                    st.rerun()
+                common.act(runs.stop, run_id, actor=viewer)
         elif at.n_open and not at.n_workers:
             _go_on(viewer, row)
     if (is_live and not at.n_workers) or (at.n_failed and not has_failed):
@@ -161,11 +159,7 @@ def _failures(viewer: Viewer, run_id: int) -> None:
     if not counts:  # all of them are being asked again
         return
     st.subheader("Failures", anchor=False)
-    st.html(
-        html.items(
-            f"{n:,} {summary.OUTCOMES[outcome][0]}: {summary.OUTCOMES[outcome][1]}" for outcome, n in counts.items()
-        )
-    )
+    st.html(html.items(f"{n:,} {': '.join(summary.OUTCOMES[outcome])}" for outcome, n in counts.items()))
     if not allows(check_can_see_replies, viewer):
         st.html(html.quiet(f"{reason(check_can_see_replies, viewer)} {WHY}"))
         return

@@ -273,18 +273,12 @@ def _answered(kind: RunKind, datasets: list[str]) -> dict[str, Any]:
 
 def _take(viewer: Viewer, spec: RunSpec, planned: Planned, *, concurrency: int, max_cost: float | None) -> None:
     seconds = planned.seconds(concurrency)
-    failed = {"failed before": f"{planned.n_failed:,}"} if planned.n_failed else {}
-    figures = {
-        "questions in all": f"{planned.n_all:,}",
-        "answered already": f"{planned.n_there:,}",
-        **failed,
-        "to ask": f"{planned.n_missing:,}",
-        "tokens in": f"{planned.prompt_tokens:,}",
-        "tokens out": f"{planned.completion_tokens:,}",
-        "cost": dollars(planned.cost),
-        "time": "not known yet" if seconds is None else f"about {duration(seconds)}",
-    }
-    st.html(html.facts(figures))
+    sizes = {"questions in all": planned.n_all, "answered already": planned.n_there}
+    sizes |= {"failed before": planned.n_failed} if planned.n_failed else {}
+    sizes |= {"to ask": planned.n_missing, "tokens in": planned.prompt_tokens, "tokens out": planned.completion_tokens}
+    figures = {name: f"{n:,}" for name, n in sizes.items()} | {"cost": dollars(planned.cost)}
+    time = "not known yet" if seconds is None else f"about {duration(seconds)}"
+    st.html(html.facts(figures | {"time": time}))
     expected = "Expected from the lengths of the texts, about four characters to a token; how long it takes is known once the first answers are there."
     if planned.n_before:
         before = counted(planned.n_before, "question")

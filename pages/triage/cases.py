@@ -19,7 +19,7 @@ from evalcore.triage.data import Kind
 from evalcore.triage.figures import LETTERS, boundary_answers, by_group as group_figure
 from evalcore.triage.queries import told
 from evalcore.triage.rates import FEW, by_group, clear_answers
-from evalcore.triage.settings import rule_words
+from evalcore.triage.settings import METRICS, rule_words
 from evalcore.triage.words import flip_sentence, rate_words, sure_words
 from pages.calibration import confidence, models as calibration_models
 from pages.shared import common, html, tables, theme, triage_cases, triage_choice, triage_html
@@ -84,12 +84,7 @@ def show_misses(here: Here) -> None:
 
 
 GROUPINGS = {"Source": "source", "Level": "gold", "Panel": "strength", "Language": "language"}
-IN_TABLE = {
-    "under": "Under-triage",
-    "exact": "Exact",
-    "over": "Over-triage",
-    "missed_emergencies": "Missed emergencies",
-}
+IN_TABLE = {name: METRICS[name] for name in ("under", "exact", "over", "missed_emergencies")}
 GROUPS_FOOT = (
     "Counted are cases with a clear gold and a level. By level, under-triage of A and over-triage of D are "
     "impossible, so their shares are 0 by what they are. Panel: how many votes stand together (unanimous, 4-1, 3-2), "
@@ -131,16 +126,9 @@ def show_groups(here: Here) -> None:
     keys = ["group", "format", "n_group"]
     wide = cells.pivot(index=keys, columns="measure", values="words").fillna("")
     wide = wide.reindex(pd.MultiIndex.from_frame(cells[keys].drop_duplicates())).reset_index()
-    tables.show(
-        {
-            name: wide["group"].map(words),
-            "Format": wide["format"],
-            "Cases": wide["n_group"],
-            **{title: wide.get(measure, "") for measure, title in IN_TABLE.items()},
-        },
-        key="triage_groups_table",
-        alt="Rates by group and format",
-    )
+    columns = {name: wide["group"].map(words), "Format": wide["format"], "Cases": wide["n_group"]}
+    columns |= {title: wide.get(measure, "") for measure, title in IN_TABLE.items()}
+    tables.show(columns, key="triage_groups_table", alt="Rates by group and format")
     st.html(html.foot(GROUPS_FOOT))
 
 
@@ -189,19 +177,11 @@ def show_boundary(here: Here) -> None:
         figure = boundary_answers(drawn, PARTS)
         alt = "Answers to boundary cases: below both letters, the milder, the more severe, above both"
         theme.figure(figure, key="triage_boundary", alt=alt)
-    tables.show(
-        {
-            "Model": wide["model"],
-            "Format": wide["format"],
-            "One of the letters": wide["constituent"],
-            "Of these, the more severe": wide["upper_share"],
-            "Below both": wide["outside_low"],
-            "Above both": wide["outside_high"],
-        },
-        key="triage_boundary_table",
-        alt="Answers to boundary cases by model and format",
-        names=("Model",),
-    )
+    columns = {"Model": wide["model"], "Format": wide["format"], "One of the letters": wide["constituent"]}
+    columns |= {"Of these, the more severe": wide["upper_share"]}
+    columns |= {"Below both": wide["outside_low"], "Above both": wide["outside_high"]}
+    alt = "Answers to boundary cases by model and format"
+    tables.show(columns, key="triage_boundary_table", alt=alt, names=("Model",))
     model = str(here.model())
     with here.row:
         where = triage_choice.one_of("Answers", list(OUTSIDE), "triage_outside", width=200)
@@ -315,12 +295,9 @@ def show_flips(here: Here) -> None:
     rows = table.to_dict(orient="records")
     st.html(html.finding(" ".join(flip_sentence(row) for row in rows if str(row["model"]) == model)))
     columns: dict[str, Any] = {"Model": table["model"].astype(str)}
-    columns |= {
-        "Changes with the format": [
-            f"{share_words(row['n_flipped'], row['n_both'], row['flipped'])} {interval_words(row['flipped_low'], row['flipped_high'])}"
-            for row in rows
-        ]
-    }
+    shares = _shares_words(table, "n_flipped", "n_both", "flipped")
+    ends = [interval_words(row["flipped_low"], row["flipped_high"]) for row in rows]
+    columns |= {"Changes with the format": [" ".join(words) for words in zip(shares, ends, strict=True)]}
     columns |= {"Lower in conversation": table["n_lower"], "Higher": table["n_higher"]}
     columns |= {"Cross to or from D": table["n_crossing"]}
     points = table["difference"].map(lambda difference: "" if math.isnan(difference) else " points")

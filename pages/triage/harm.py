@@ -120,7 +120,6 @@ def _differences(table: pd.DataFrame) -> None:
 
 
 def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
-    """The order as measured on the same cases, over the ratio of the weights."""
     models, table, changes = common.read("models"), triage_choice.in_order(ranked.harm), ranked.changes
     st.subheader("The order as measured, over the ratio of the weights", anchor=False)
     sizes = {word: int(n) for word, n in zip(table["format"], table["n"], strict=True)}

@@ -113,9 +113,8 @@ def show(here: Here) -> None:
         _all_models(cells, rates, counted)
     with st.expander("Counted and left out", type="compact", key="triage_left_out"):
         if basis is not Basis.JUDGE:
-            _left_out(
-                here.computed(read_counts, of=CASES), READ, key="triage_reads_accounted", alt=READ_ALT, nothing=NOT_READ
-            )
+            told = {"key": "triage_reads_accounted", "alt": READ_ALT, "nothing": NOT_READ}
+            _left_out(here.computed(read_counts, of=CASES), READ, **told)
         if basis is not Basis.PHYSICIANS:
             _left_out(here.computed(left_out), ACCOUNTED, key="triage_accounted", alt=ALT, nothing=NOT_ANSWERED)
         if here.known.n_elsewhere:
@@ -227,22 +226,14 @@ def _show_cell(here: Here, basis: Basis, cells: pd.DataFrame, model: str) -> Non
         st.html(html.quiet("This matrix was published without its cases, so its cells do not open."))
         return
     cells = cells.loc[cells["model"].astype(str).eq(model) & cells["n_open"].gt(0)]
-    cells = cells.assign(steps=cells["gold"] - cells["predicted"]).sort_values(
-        ["steps", "gold", "format"], ascending=[False, False, True], kind="stable"
-    )
+    order: dict[str, Any] = {"by": ["steps", "gold", "format"], "ascending": [False, False, True], "kind": "stable"}
+    cells = cells.assign(steps=cells["gold"] - cells["predicted"]).sort_values(**order)
     names = [cell_name(*key) for key in zip(cells["format"], cells["gold"], cells["predicted"], strict=True)]
     before = triage_choice.left(CELL)
     with st.container(horizontal=True, vertical_alignment="center", key="triage_cell_row"):
-        name = st.selectbox(
-            "Cases of a cell",
-            names,
-            index=names.index(before) if before in names else None,
-            key=CELL,
-            bind="query-params",
-            placeholder="Click a cell above, or choose one here",
-            label_visibility="collapsed",
-            width=340,
-        )
+        place, hint = names.index(before) if before in names else None, "Click a cell above, or choose one here"
+        look: dict[str, Any] = {"bind": "query-params", "label_visibility": "collapsed", "width": 340}
+        name = st.selectbox("Cases of a cell", names, place, key=CELL, placeholder=hint, **look)
     if name not in CELLS:
         st.html(html.quiet("A heavy border marks under-triage: the answer asks for less care than the case needs."))
         return
@@ -335,7 +326,6 @@ def _share(row: Mapping[Any, Any], kind: str) -> str:
 
 
 def _transitions(here: Here) -> None:
-    """How the gold of cases changes by what physicians here have read."""
     table = here.computed(transitions, of=CASES)
     st.subheader("Changes of the gold", anchor=False)
     if table.empty:
@@ -392,12 +382,8 @@ def _all_models(cells: pd.DataFrame, rates: pd.DataFrame, counted: str) -> None:
         return
     figure = figures.directions(rates.loc[rates["measure"].isin(BARS)], counts=counted)
     theme.figure(figure, key="triage_directions", alt="Under-triage, exact and over-triage of each model and format")
-    theme.figure(
-        figures.overview(cells, counts=counted),
-        key="triage_overview",
-        width="content",
-        alt="Small confusion matrices of all models",
-    )
+    alt = "Small confusion matrices of all models"
+    theme.figure(figures.overview(cells, counts=counted), key="triage_overview", width="content", alt=alt)
     st.html(
         html.quiet(
             "A row is the level a case needs, A to D from the top; a column the level of the answers. Inside the "
@@ -440,10 +426,6 @@ def _left_out(table: pd.DataFrame, heads: Mapping[str, str], *, key: str, alt: s
         st.html(html.quiet(nothing))
         return
     table = triage_choice.in_order(table)
-    tables.show(
-        {"Model": table["model"], "Format": table["format"], **{head: table[name] for name, head in heads.items()}},
-        key=key,
-        alt=alt,
-        optional=[head for name, head in heads.items() if name not in ALWAYS],
-        names=("Model",),
-    )
+    columns = {head: table[name] for name, head in {"model": "Model", "format": "Format", **heads}.items()}
+    optional = [head for name, head in heads.items() if name not in ALWAYS]
+    tables.show(columns, key=key, alt=alt, optional=optional, names=("Model",))

@@ -1,7 +1,9 @@
 """Level readers: a section of the Triage page. The judges against each other and against physicians."""
 
 import math
+from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -86,20 +88,11 @@ def show(here: Here) -> None:
         st.html(html.finding(sentence))
     table, taken = here.computed(looked), here.chosen.judges
     keys = zip(table["format"], table["judge"], strict=True)
-    tables.show(
-        {
-            "Format": table["format"],
-            "Level reader": table["judge"],
-            "Used here": ["yes" if key in taken else "" for key in keys],
-            "Responses": table["n"],
-            "Looked at": table["n_looked"],
-            "With a level": table["n_level"],
-            "No level, left out": table["n_none"],
-        },
-        key="triage_looked",
-        alt="How many responses each judge has looked at, and in how many it found a level",
-        names=("Level reader",),
-    )
+    columns = {"Format": table["format"], "Level reader": table["judge"]}
+    columns |= {"Used here": ["yes" if key in taken else "" for key in keys], "Responses": table["n"]}
+    columns |= {"Looked at": table["n_looked"], "With a level": table["n_level"], "No level, left out": table["n_none"]}
+    alt = "How many responses each judge has looked at, and in how many it found a level"
+    tables.show(columns, key="triage_looked", alt=alt, names=("Level reader",))
     if pairs:
         _pairs(here, pairs)
     else:
@@ -128,21 +121,13 @@ def findings(chosen: Chosen, pairs: list[Pair]) -> list[str]:
 def _pairs(here: Here, pairs: list[Pair]) -> None:
     st.subheader("Agreement of level readers", anchor=False)
     words, judges, others, agreements = zip(*pairs, strict=True)
-    tables.show(
-        {
-            "Format": words,
-            "Reader": judges,
-            "Beside": others,
-            "The same level": [_same(agreed) for agreed in agreements],
-            "Kappa": [_kappa(agreed) for agreed in agreements],
-            "Both looked": [agreed.n for agreed in agreements],
-            "Reader found none": [agreed.n_other_none for agreed in agreements],
-            "The other found none": [agreed.n_one_none for agreed in agreements],
-        },
-        key="triage_compared",
-        alt="How often each two say the same level",
-        names=("Reader", "Beside"),
-    )
+    columns: dict[str, Sequence[Any]] = {"Format": words, "Reader": judges, "Beside": others}
+    columns |= {"The same level": [_same(agreed) for agreed in agreements], "Kappa": list(map(_kappa, agreements))}
+    columns |= {"Both looked": [agreed.n for agreed in agreements]}
+    columns |= {"Reader found none": [agreed.n_other_none for agreed in agreements]}
+    columns |= {"The other found none": [agreed.n_one_none for agreed in agreements]}
+    alt = "How often each two say the same level"
+    tables.show(columns, key="triage_compared", alt=alt, names=("Reader", "Beside"))
     pairs = sorted(pairs, key=lambda pair: pair[3].exact.n_hits - pair[3].exact.n)  # who differ most, first
     names = [f"{word}: {judge} beside {other}" for word, judge, other, _ in pairs]
     name = triage_choice.one_of("Pair", names, "triage_beside", width=420)

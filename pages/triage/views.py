@@ -73,19 +73,11 @@ def show(here: Here) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key=f"triage_view_{place}"):
             for section, what in views:
                 if section not in ELSEWHERE:
-                    st.button(
-                        f"{section}: {what}",
-                        key=f"triage_view_{place}_{section}",
-                        icon=":material/arrow_forward:",
-                        on_click=st.session_state.__setitem__,
-                        args=(SECTION, section),
-                    )
+                    key, icon = f"triage_view_{place}_{section}", ":material/arrow_forward:"
+                    go = st.session_state.__setitem__
+                    st.button(f"{section}: {what}", key=key, icon=icon, on_click=go, args=(SECTION, section))
                     continue
+                label, query = f"Calibration: {what}", {"calibration_show": section}
                 with suppress(StreamlitAPIException):  # a study without that page
-                    st.page_link(
-                        routes.CALIBRATION,
-                        label=f"Calibration: {what}",
-                        icon=":material/tune:",
-                        query_params={"calibration_show": section},
-                    )
+                    st.page_link(routes.CALIBRATION, label=label, icon=":material/tune:", query_params=query)
     st.html(html.foot(FOOT))

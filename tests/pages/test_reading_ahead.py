@@ -93,4 +93,4 @@ def test_a_study_that_cannot_be_read_is_left_to_the_page_that_needs_it(read, mon
     page_cache.read_ahead(LEAD)
     finish()
     with pytest.raises(RuntimeError, match="no such table"):
-        common.triage_data(LEAD)
+        page_cache.triage_data(LEAD)

@@ -19,7 +19,7 @@ from evalcore.reading.assigning import Choice, assign
 from evalcore.reading.queries import Asked
 from evalcore.reading.read_queries import open_example
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.blind_read_queries import blind_reads
+from evalcore.rubric.blind_read_queries import blind_reads, read_marks
 from evalcore.rubric.drawings import by_recipe
 from evalcore.rubric.queries import response_sums
 from evalcore.study import browse, contents, frames, store
@@ -107,7 +107,7 @@ def everything(small):
             "beside": calibration_queries.beside_reads(session),
             "blind reads": blind_reads(session),
             "blind reads of one": blind_reads(session, "Wren"),
-            "marks": read_queries.read_marks(session).sort_values(["verdict_id", "judge"], ignore_index=True),
+            "marks": read_marks(session).sort_values(["verdict_id", "judge"], ignore_index=True),
             "verdicts": frames.verdicts(session, texts=True),
             "judge shown": reading_queries.judge_on(session, asked.target, "Wren"),
             "usual judge shown": reading_queries.judge_on(session, asked.target, None),
@@ -165,7 +165,7 @@ def test_of_two_prompts_of_one_judge_the_newer_ones_label_counts_once_an_item(sm
         assert read_queries.item(session, **small.item(0, 0), judge="Wren")["judge_label"] == Label.NOT_MET
         assert contents.counts(session)["judges"] == 2
         sums = response_sums(session)
-        marks = read_queries.read_marks(session)
+        marks = read_marks(session)
         shown = blind_reads(session, "Wren")
     # the newer prompt has labelled one of two criteria of the first response: the whole of the older counts there
     assert sums.loc[sums["judge"].eq("Wren")].sort_values("response_id")[
@@ -188,7 +188,7 @@ def test_the_newer_prompt_counts_also_where_the_older_one_labelled_the_item_late
     item_id = at_first["response_id"] * frames.ITEM_BASE + at_first["criterion_id"]
     with reading(small.engine) as session:
         item = read_queries.item(session, **at_first, judge="Lark")["judge_label"]
-        marks = read_queries.read_marks(session).query("judge == 'Lark'").set_index(["response_id", "criterion_id"])
+        marks = read_marks(session).query("judge == 'Lark'").set_index(["response_id", "criterion_id"])
         shown = blind_reads(session, "Lark").set_index("item_id")["judge_label"]
         stated = calibration_queries.beside_reads(session).query("judge == 'Lark'").set_index("item_id")["label"]
         overall = frames.verdicts(session, kind=RaterKind.JUDGE).query("rater == 'Lark'").set_index("item_id")["label"]

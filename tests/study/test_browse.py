@@ -7,9 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from evalcore.reading import overriding
-from evalcore.reading.read_queries import open_example, read_marks
+from evalcore.reading.read_queries import open_example
 from evalcore.reading.reference import current_reads, item_labels, overridden_items
 from evalcore.reading.reviewing import Decision
+from evalcore.rubric.blind_read_queries import read_marks
 from evalcore.rubric.queries import response_sums
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums, scores_of_verdicts
 from evalcore.study import browse, contents, frames, store

@@ -6,8 +6,8 @@ import pytest
 
 from evalcore.export import tables as export_tables
 from evalcore.reading import read_queries
-from evalcore.reading.read_queries import read_marks
 from evalcore.reading.reference import overridden_items
+from evalcore.rubric.blind_read_queries import read_marks
 from evalcore.study import browse, frames
 from evalcore.study.browse import Filters
 from evalcore.study.db import reading

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, example, given, strategies as st
 
-from evalcore.triage.levels import NOT_ENGLISH, reading, recommended_level
+from evalcore.triage import levels as reading
+from evalcore.triage.levels import NOT_ENGLISH, recommended_level
 from evalcore.triage.levels.phrases import Soon, _sections, one_of, times_in
 
 

@@ -291,7 +291,8 @@ def test_the_jackknife_covers():
     shares = np.array(GPT_CONVERSATION).ravel() / 527
     truth = summary(of_matrices(published())).set_index("format").loc[CONVERSATION]
     draws = rng.multinomial(200, shares, size=2000).astype(float).reshape(-1, 4, 4)
-    found = summary(cells_of(pd.DataFrame({"draw": range(2000)}), draws), keys=["draw"])
+    drawn = pd.DataFrame({"model": [f"draw {number}" for number in range(2000)], "format": CONVERSATION})
+    found = summary(cells_of(drawn, draws))
     for name in SCORES:
         held = (found[f"{name}_low"] <= truth[name]) & (truth[name] <= found[f"{name}_high"])
         assert 0.93 < held.mean() < 0.97, name

@@ -261,15 +261,7 @@ _ADJACENT = re.compile(
 _JOINED = re.compile(r"(?:^| )(?:and|or|then|,) $")
 _ARTICLE = re.compile(r"(?:^| )(?:an?|the|your|this|that|another|any|no|quick|short|phone) $")
 _NEAR_VERB = 12  # characters looked at before a verb
-_SEEN = {
-    "being": "gerund",
-    "getting": "gerund",
-    "having": "gerund",
-    "been": "past",
-    "got": "past",
-    "was": "past",
-    "were": "past",
-}
+_SEEN = dict.fromkeys(("being", "getting", "having"), "gerund") | dict.fromkeys(("been", "got", "was", "were"), "past")
 
 
 @dataclass(frozen=True)
