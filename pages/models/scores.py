@@ -35,8 +35,11 @@ def show(viewer: Viewer, chosen: Analysis) -> None:
     if not scores["n_read"].any():
         st.page_link(routes.STUDY, label="Assign reads on Study", icon=":material/database:")
     lacks = ("corrected: " + scores["needed"]).where(scores["n_items"].gt(0), f"no response is {finding.UNLABELLED}")
-    shown = scores.assign(needs=lacks.mask(scores["enough"].astype(bool), ""))
-    figure = figures.forest(shown, colour_of(common.read("models")))
+    needs = lacks.mask(scores["enough"].astype(bool), "")
+    if len(needs) > len(set(needs)) == 1 and scores["n_needed"].all():
+        st.html(html.quiet(f"For a corrected score, of each model: {scores['needed'].iloc[0]}."))
+        needs[:] = ""
+    figure = figures.forest(scores.assign(needs=needs), colour_of(common.read("models")))
     alt = "Score of each model by the judge only, by physicians only, and corrected, with 95 % intervals"
     theme.figure(figure, key="models_forest", alt=alt)
     columns = finding.score_columns(scores)

@@ -18,7 +18,7 @@ import streamlit
 from evalcore.__main__ import main
 
 run = streamlit.App.run
-streamlit.App.run = lambda self, config: run(self, config=config | {"server.headless": False})
+streamlit.App.run = lambda self, config: run(self, config=config | {"server.headless": False, "logger.hideWelcomeMessage": False})
 main()
 """
 
@@ -56,4 +56,4 @@ def test_the_former_launcher_lets_streamlit_make_its_offer(page: Page, tmp_path:
     with first_start(tmp_path, "-c", FORMER) as (server, _):
         page.goto(server.url)
         expect(page.locator(".or-heading h1")).to_have_text("Sign in as")
-        expect(page.get_by_text(OFFER)).to_be_visible(timeout=2000)
+        expect(page.get_by_text(OFFER)).to_be_visible()

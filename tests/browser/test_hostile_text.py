@@ -150,7 +150,7 @@ def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Bro
     steps.opened(page, hostile.server, "export")
     page.get_by_text("What the columns mean").click()
     for table, meaning in EXPORTS.items():
-        steps.keyed(page, "export_what").get_by_role("radio", name=table).click()
+        steps.keyed(page, "export_what").get_by_role("radio", name=table, exact=True).click()
         expect(page.get_by_text(meaning)).to_be_visible()
         expect(steps.keyed(page, "download").get_by_role("button")).to_be_enabled()
         visit.look(f"export, {table}")

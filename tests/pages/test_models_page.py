@@ -58,6 +58,15 @@ def read(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world.made(location, models=tuple(models)).engine.dispose()
 
 
+def test_what_all_models_lack_for_a_corrected_score_is_said_once_above_the_figure(small: world.World, opened: Open):
+    app = opened(LEAD)
+    (said,) = re.findall(r"For a corrected score, of each model: (\d+ more criteria to be read[^\n]*)\.", words(app))
+    (figure,) = app.get("plotly_chart")
+    assert {"Alder-2", "Briar-1"} <= set(re.findall(r"Alder-2|Briar-1", figure.proto.spec))
+    assert "to be read" in said
+    assert "to be read" not in figure.proto.spec
+
+
 def title(app: AppTest) -> str:
     """The page's heading."""
     found = [element.proto.body for element in app.get("html") if "or-heading" in element.proto.body]
