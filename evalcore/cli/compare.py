@@ -7,7 +7,7 @@ import pandas as pd
 from msgspec.structs import asdict
 from typer import Option
 
-from evalcore.cli.console import Claimed, Db, Json, ReadBy, one_of, print_json, say, show, some_of, study
+from evalcore.cli.console import Claimed, Db, Json, WhoseReads, one_of, print_json, say, show, some_of, study
 from evalcore.errors import refuse
 from evalcore.rubric import queries as rubric_queries, scores
 from evalcore.rubric.scores import GROUPINGS
@@ -32,7 +32,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     subset: Annotated[str | None, Option(help=SUBSET)] = None,
     judges: Annotated[str | None, Option(help=JUDGES)] = None,
     claim: Claimed = None,
-    physicians: ReadBy = None,
+    physicians: WhoseReads = None,
     by: Annotated[str, Option(help=BY)] = "theme,axis",
     weighted: Annotated[bool | None, Option("--weighted/--unweighted", help=WEIGHTED, show_default=False)] = None,
     settled: Annotated[bool | None, Option("--settled/--unsettled", help=SETTLED, show_default=False)] = None,

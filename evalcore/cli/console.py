@@ -56,7 +56,7 @@ def chosen(option: str, known: type[StrEnum] | Collection[str], words: str) -> A
 
 
 Claimed = Annotated[Claim | None, chosen("--claim", Claim, CLAIM)]
-ReadBy = Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)]
+WhoseReads = Annotated[Physicians | None, chosen("--physicians", Physicians, PHYSICIANS)]
 
 
 @contextmanager

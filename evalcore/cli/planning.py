@@ -55,7 +55,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     judges: Annotated[str, Option(help="Whose labels, joined by commas; default: the judge with most labels.")] = "",
     evaluation: Annotated[str | None, Option(help=EVALUATION)] = None,
     claim: console.Claimed = None,
-    physicians: console.ReadBy = None,
+    physicians: console.WhoseReads = None,
     power: Annotated[float | None, Option(help=POWER)] = None,
     design: Annotated[str, Option(help="uniform or importance: how --draw and --assign draw.")] = "importance",
     responses: Annotated[int | None, Option(help=RESPONSES)] = None,

@@ -47,7 +47,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     gold: Annotated[str, console.chosen("--gold", ("file", "physicians"), GOLD)] = "file",
     basis: Annotated[str, console.chosen("--basis", ("judge", "physicians", "corrected"), BASIS)] = "judge",
     claim: console.Claimed = None,
-    physicians: console.ReadBy = None,
+    physicians: console.WhoseReads = None,
     under_weight: Annotated[float | None, Option(min=0, max=HIGHEST_WEIGHT, help=UNDER)] = None,
     over_weight: Annotated[float | None, Option(min=0, max=HIGHEST_WEIGHT, help=OVER)] = None,
     db: console.Db = None,
