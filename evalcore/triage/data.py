@@ -194,7 +194,7 @@ def spreads(row: Numbers, vote: Floats, n: int) -> Floats:
     place = row * len(levels) + np.rint(2 * vote).astype(np.int64) - 2
     counts = np.bincount(place, minlength=n * len(levels)).reshape(n, len(levels))
     size = counts.sum(axis=1)
-    return quotient(np.einsum("na,ab,nb->n", counts, gap, counts) / 2, size * (size - 1) / 2)
+    return quotient((counts @ gap * counts).sum(axis=1) / 2, size * (size - 1) / 2)
 
 
 def medians(row: Numbers, vote: Floats, n: int) -> Floats:

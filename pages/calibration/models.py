@@ -115,11 +115,9 @@ def show_ambiguous(here: Here) -> None:
         for sentence in case_spread.spread_findings(spread.summary):
             st.html(html.finding(sentence))
         table = triage_choice.in_order(spread.summary)
-        theme.figure(
-            figures.spread(case_spread.from_zero(table), colour_of(common.read("models"))),
-            key="calibration_spread",
-            alt="Distances between samples and votes and the entropies of both beside what chance alone gives, by model and format",
-        )
+        figure = figures.spread(case_spread.from_zero(table), colour_of(common.read("models")))
+        alt = "Distances of samples from votes, and the entropies of both beside those by chance, by model and format"
+        theme.figure(figure, key="calibration_spread", alt=alt)
         alt = "Samples beside votes by model and format"
         tables.show(case_spread.spread_columns(table), key="calibration_far", names=("Model",), alt=alt)
     st.subheader("Sure where physicians are not", anchor=False)

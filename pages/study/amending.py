@@ -41,15 +41,10 @@ def readers(hidden: frozenset[int]) -> None:
     if found.empty:
         return
     st.subheader("Readers", anchor=False)
-    columns = {
-        "Reader": found["reader"],
-        "Locked": found["n_reads"],
-        "Begun": found["n_open"],
-        "Skipped": found["n_skipped"],
-        "Could take": found["n_waiting"],
-        "Pace": [NO_VALUE if pd.isna(a_day) else f"{decimal(a_day, 1)} a day" for a_day in found["pace"]],
-        "Days left": [NO_VALUE if pd.isna(days) else f"{days:,.0f}" for days in found["days"]],
-    }
+    columns: dict[str, Any] = {"Reader": found["reader"], "Locked": found["n_reads"], "Begun": found["n_open"]}
+    columns |= {"Skipped": found["n_skipped"], "Could take": found["n_waiting"]}
+    columns |= {"Pace": [NO_VALUE if pd.isna(a_day) else f"{decimal(a_day, 1)} a day" for a_day in found["pace"]]}
+    columns |= {"Days left": [NO_VALUE if pd.isna(days) else f"{days:,.0f}" for days in found["days"]]}
     tables.show(columns, key="readers", alt="Progress by reader", optional=("Begun", "Skipped"), names=("Reader",))
     st.html(html.quiet(SHARED))
     signing_in = provider()

@@ -213,12 +213,9 @@ def _practice() -> None:
     found = common.ask(practice_queries.progress)
     if found.empty:
         return
-    columns = {
-        "Reader": found["reader"],
-        "Assigned": [common.local_time(moment) for moment in found["assigned_at"]],
-        "Practice": _of(found["n_read"], found["n_responses"]),
-        "Labels agreed": _of(found["n_agreed"], found["n_compared"]),
-    }
+    columns: dict[str, Any] = {"Reader": found["reader"], "Assigned": found["assigned_at"].map(common.local_time)}
+    columns |= {"Practice": _of(found["n_read"], found["n_responses"])}
+    columns |= {"Labels agreed": _of(found["n_agreed"], found["n_compared"])}
     tables.show(columns, key="practice", alt="Practice rounds by reader", names=("Reader",))
     st.html(html.quiet(PRACTICES))
 
@@ -267,12 +264,8 @@ def _rules(viewer: Viewer, *, disabled: bool) -> None:
         share = st.slider(
             "Spot-check of unanimous items by an adjudicator, in %", 0, 100, round(rules.check_share * 100), key="rules_share", disabled=disabled,
         )  # fmt: skip
-        both = st.checkbox(
-            "Physicians who agree against the judge on a criterion of 7 points or more go to adjudication",
-            value=rules.both_against_judge,
-            key="rules_both",
-            disabled=disabled,
-        )
+        against = "Physicians who agree against the judge on a criterion of 7 points or more go to adjudication"
+        both = st.checkbox(against, value=rules.both_against_judge, key="rules_both", disabled=disabled)
         control = st.slider(
             "Criteria that readers look at again without the judge's verdict, in %", 0, 100, round(rules.control_share * 100), key="rules_control",
             disabled=disabled, help="Drawn at random when a blind read is locked, and asked before anything of the judge is shown. Their changes, "

@@ -37,13 +37,8 @@ def show(viewer: Viewer) -> None:
         return
     said = f"{counted(len(broken), 'response')} in no number. Open the conversation in Browse to have one count again."
     st.html(html.quiet(said))
-    columns = {
-        "Example": broken["prompt_id"],
-        "Model": broken["model"],
-        "Sample": broken["sample_index"],
-        "Why": broken["reason"].str.replace("_", " "),
-        "Marked by": broken["marked_by"],
-    }
+    columns = {"Example": broken["prompt_id"], "Model": broken["model"], "Sample": broken["sample_index"]}
+    columns |= {"Why": broken["reason"].str.replace("_", " "), "Marked by": broken["marked_by"]}
     tables.show(columns, key="broken", alt="Responses that are marked as broken, with the reason")
 
 

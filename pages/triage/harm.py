@@ -127,11 +127,9 @@ def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
     chance = "Neighbours may differ by chance alone; the table above says who differs."
     st.html(html.quiet(f"On the cases that all of them answered: {same}. {chance}"))
     orders = harm.orders(table, RATIOS, steps=weights.steps)
-    theme.figure(
-        figures.orders(orders, changes, colour_of(models), dash_of(models), now=now or None),
-        key="triage_orders",
-        alt="Places of the models by expected harm as measured on the same cases, over the ratio of the weights",
-    )
+    figure = figures.orders(orders, changes, colour_of(models), dash_of(models), now=now or None)
+    alt = "Places of the models by expected harm as measured on the same cases, over the ratio of the weights"
+    theme.figure(figure, key="triage_orders", alt=alt)
     if changes.empty:
         st.html(html.quiet("No two models change places, whatever the weights."))
         return

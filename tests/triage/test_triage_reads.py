@@ -181,7 +181,7 @@ def test_what_is_stored_is_read_back(study: Engine):
     triage_data, _ = drawn(np.random.default_rng(7), n_cases=12, confidence=True)
     with writing(study) as session:
         stored(session, triage_data)
-    found = loaded(study)
+    found, triage_data = loaded(study), frames.described(triage_data)
     for name in FRAMES:
         one, other = getattr(found, name), getattr(triage_data, name)
         if name == "reads":
@@ -214,7 +214,7 @@ def test_a_response_of_another_evaluation_is_in_neither_format_and_is_counted_ap
 
 def test_an_empty_study_has_no_cases_and_all_columns(study: Engine):
     found = loaded(study)
-    wanted, _ = drawn(np.random.default_rng(8), n_cases=1)
+    wanted = frames.described(drawn(np.random.default_rng(8), n_cases=1)[0])
     for name in FRAMES:
         assert getattr(found, name).empty
         if name != "levels":
