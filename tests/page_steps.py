@@ -76,7 +76,12 @@ def words(app: AppTest) -> str:
         for kind in (app.markdown, app.subheader, app.caption, app.info, app.warning, app.error)
         for element in kind
     ]
-    return "\n".join([re.sub(r"<[^>]*>", " ", part) for part in html] + labels + cells + [str(part) for part in shown])
+    return "\n".join(
+        [re.sub(r"<[^>]*>", " ", part).replace("\xa0%", " %") for part in html]
+        + labels
+        + cells
+        + [str(part) for part in shown]
+    )
 
 
 def check(app: AppTest) -> str:
@@ -94,7 +99,9 @@ def said(app: AppTest) -> str:
     html = [element.proto.body for element in app.get("html") if not element.proto.body.startswith("<style>")]
     cells = [str(cell) for table in app.dataframe for column in table.value for cell in (column, *table.value[column])]
     headings = [element.value for element in (*app.subheader, *app.info)]
-    found = "\n".join([unescape(re.sub(r"<[^>]*>", " ", part)) for part in html] + headings + cells)
+    found = "\n".join(
+        [unescape(re.sub(r"<[^>]*>", " ", part).replace("\xa0%", " %")) for part in html] + headings + cells
+    )
     holes = re.findall(r".{0,40}\b(?:nan|NaN|None|NaT|<NA>|inf)\b.{0,20}", found)
     assert holes == []
     return found

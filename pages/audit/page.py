@@ -61,7 +61,7 @@ else:
         **({} if hidden else {"Event": trail["event"], "Hash": trail["hash"].str[:12]}),
     }
     config = {
-        "On": st.column_config.TextColumn(help="What the act was done on"),
+        "On": st.column_config.TextColumn(width=150, help="What the act was done on; a double click shows it whole"),
         "Details": st.column_config.TextColumn(width=330, help="What the act recorded; a double click shows it whole"),
         "Event": st.column_config.NumberColumn(width=70, help="The event's number; none is left out"),
         "Hash": st.column_config.TextColumn(help="The first 12 digits of the hash of this event and of all before it"),

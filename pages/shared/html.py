@@ -39,8 +39,8 @@ def escaped(text: object) -> str:
 
 
 def sentence(text: object) -> str:
-    """An English sentence, escaped. Names written from right to left are isolated: its words keep their order."""
-    return _NAMES.sub(r"<bdi>\g<0></bdi>", escaped(text))
+    """An English sentence, escaped. Names written from right to left are isolated: its words keep their order. No line ends before a percent sign."""
+    return _NAMES.sub(r"<bdi>\g<0></bdi>", escaped(text)).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 class Fold(NamedTuple):

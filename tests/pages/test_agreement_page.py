@@ -67,7 +67,7 @@ def words(app: AppTest) -> str:
     assert not app.exception, [error.value for error in app.exception]
     html = [unescape(re.sub(r"<[^>]*>", " ", element.proto.body)) for element in app.get("html")]
     cells = [str(cell) for table in app.dataframe for column in table.value for cell in (column, *table.value[column])]
-    said = "\n".join([*html, *cells, *(element.value for element in app.text)])
+    said = "\n".join([*html, *cells, *(element.value for element in app.text)]).replace("\xa0%", " %")
     assert not re.search(r"\b(nan|NaN|None|<NA>|inf)\b", said)
     return said
 

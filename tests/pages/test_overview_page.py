@@ -49,7 +49,7 @@ def opened(small: world.World, open_page: Open) -> Open:
 def said(app: AppTest) -> str:
     html = [element.proto.body for element in app.get("html") if not element.proto.body.startswith("<style>")]
     links = [link.proto.label for link in app.get("page_link")]
-    return unescape(" ".join(re.sub(r"<[^>]*>", " ", part) for part in (*html, *links)))
+    return unescape(" ".join(re.sub(r"<[^>]*>", " ", part) for part in (*html, *links))).replace("\xa0%", " %")
 
 
 def chart(app: AppTest, start: str = "composition_") -> dict[str, Any]:

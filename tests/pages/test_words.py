@@ -25,6 +25,10 @@ def test_a_name_from_right_to_left_changes_the_place_of_no_word_around_it():
     )
 
 
+def test_no_line_ends_before_a_percent_sign():
+    assert sentence("74 % (92/124) [65 %, 82 %]") == "74\xa0% (92/124) [65\xa0%, 82\xa0%]"
+
+
 def test_a_list_has_its_numbers_where_its_words_begin_though_an_item_begins_with_a_drugs_name():
     drawn = formatted(
         "1. Paracetamol: مسكن للألم\n\n2. خافض للحرارة\n\n3) Rest for three days\n\n   - اشرب الماء\n\nمع الطعام"
