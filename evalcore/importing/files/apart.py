@@ -3,6 +3,7 @@
 import struct
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Union
@@ -61,8 +62,9 @@ def rows(file: Opened, options: Options, progress: Progress, left: unread.Counts
         told, answers = reader.stdin, reader.stdout
         assert told is not None and answers is not None  # noqa: S101, PT018 - pipes
         try:
-            told.write(msgspec.msgpack.encode(asked))
-            told.close()
+            with suppress(BrokenPipeError):  # it has ended already, which the next line finds out
+                told.write(msgspec.msgpack.encode(asked))
+                told.close()
             while True:
                 head = answers.read(_LENGTH.size)
                 if len(head) < _LENGTH.size:
