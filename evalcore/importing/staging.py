@@ -41,7 +41,8 @@ PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commi
 BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
 PAUSE_SECONDS = 0.11  # longer than SQLite lets whoever waits sleep (0.1 s): they get their turn between two parts
 PAUSES_SECONDS = 5.0  # for so long after somebody else has come to write
-CHECK = ".check"  # behind the name of the kept file: the copy of the study in which it is checked
+CHECK, ROWS = ".check", ".rows"
+"""Behind the name of the kept file: the copy of the study in which it is checked, and the rows that were read meanwhile."""
 
 
 class TooLong(Exception):
@@ -59,6 +60,7 @@ class Work:
     content_hash: str  # SHA-256 of the content with what it means
     reads_of: tuple[str, ...] = ()  # people with an account whose reads the file brings
     dry_run: bool = False
+    rows_kept: Path | None = None  # where the rows of a large file are kept that is read twice
 
     def as_json(self) -> str:
         """What `finish` makes the same of, with a copy of the file."""
@@ -80,10 +82,9 @@ class Work:
 
     def rows(self, progress: Progress, report: ImportReport) -> Rows:
         """Of the file; the first has been read, which of a document is all of its reading. The report is told what fields are left unread, unless it knows."""
+        how = self.options, progress, None if report.unread else report.unread
         is_apart = self.is_large and apart.can_be(self.file)
-        ahead = (apart.rows if is_apart else Opened.gathered)(
-            self.file, self.options, progress, None if report.unread else report.unread
-        )
+        ahead = apart.rows(self.file, *how, self.rows_kept) if is_apart else self.file.gathered(*how)
         return chain([first] if (first := next(ahead, None)) is not None else [], ahead)
 
     def allow(self, session: Session, actor: Viewer) -> None:
@@ -279,17 +280,22 @@ def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Progress, *, c
     with held(path, make=True) as is_ours:
         if not is_ours:
             raise ImportFailed([f"{work.file.name}: this file is being imported already. Nothing was imported."])
+        kept = path.with_name(path.name + ROWS)
+        kept.unlink(missing_ok=True)  # of one that was killed
         try:
-            work = _with_copy(engine, work, path)
-            checked = _checked(engine, work, checking)
-            if work.dry_run or checked.adds_nothing:
-                path.unlink()
-                return checked
-            begun = _begun(engine, work, actor, checked.rows)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-        return _written(engine, work, begun, progress, checked.unread)
+            try:
+                work = replace(_with_copy(engine, work, path), rows_kept=kept)
+                checked = _checked(engine, work, checking)
+                if work.dry_run or checked.adds_nothing:
+                    path.unlink()
+                    return checked
+                begun = _begun(engine, work, actor, checked.rows)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+            return _written(engine, work, begun, progress, checked.unread)
+        finally:
+            kept.unlink(missing_ok=True)
 
 
 def finish(engine: Engine) -> ImportReport | None:
@@ -392,17 +398,18 @@ def _clear(engine: Engine, found: UnfinishedImport | None) -> None:
     study = Path(engine.url.database or "")
     begin, wanted = f".{study.name}.import-", found and kept_path(engine, found.source_hash).name
     with suppress(OSError):  # a folder that cannot be written
-        names = {one.name.removesuffix(CHECK) for one in study.parent.iterdir() if one.name.startswith(begin)}
+        there = (one.name for one in study.parent.iterdir() if one.name.startswith(begin))
+        names = {name.removesuffix(CHECK).removesuffix(ROWS) for name in there}
         for path in map(study.with_name, names):
             with held(path, make=True) as is_ours:
-                if is_ours:
-                    path.with_name(path.name + CHECK).unlink(missing_ok=True)
+                for beside in (CHECK, ROWS) if is_ours else ():
+                    path.with_name(path.name + beside).unlink(missing_ok=True)
                 if is_ours and path.name != wanted:
                     path.unlink()
 
 
 def _with_copy(engine: Engine, work: Work, path: Path) -> Work:
-    n_bytes = 2 * work.file.path.stat().st_size
+    n_bytes = 3 * work.file.path.stat().st_size
     if shutil.disk_usage(path.parent).free < n_bytes + Path(engine.url.database or "").stat().st_size:
         raise _no_room(engine, work, n_bytes)
     try:

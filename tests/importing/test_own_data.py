@@ -232,6 +232,7 @@ def test_a_file_that_another_process_reads_makes_the_same_study(tmp_path, sqlite
         with in_parts(), mock.patch.object(staging, "AT_ONCE_BYTES", -1):
             there = bring(other, path, judge=None)
         assert (there.rows, there.unread) == (4, {"why": 1}) == (here.rows, here.unread)
+        assert not [one.name for one in tmp_path.iterdir() if ".import-" in one.name]
         assert contents(one) == contents(other)
 
 

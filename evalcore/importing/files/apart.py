@@ -1,12 +1,13 @@
 """A large file of lines, read by a process of its own: its rows come while those before are written, and whoever reads a page here is not kept waiting."""
 
+import gc
 import struct
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Union
+from typing import IO, Any, Union
 
 import msgspec
 
@@ -51,40 +52,56 @@ def can_be(file: Opened) -> bool:
     return file.kind in (Kind.TABLE, Kind.LINES) and is_graded
 
 
-def rows(file: Opened, options: Options, progress: Progress, left: unread.Counts | None) -> Rows:
-    """As `Opened.gathered`; the fields that are left unread are told at the end."""
+def rows(file: Opened, options: Options, progress: Progress, left: unread.Counts | None, kept: Path | None) -> Rows:
+    """As `Opened.gathered`; the fields that are left unread are told at the end. `kept`: where what is read is kept, for the next time."""
+    if kept is not None and kept.exists():
+        with kept.open("rb") as before:
+            yield from _heard(before, file.name, progress, left)
+        return
     asked = _Asked(str(file.path), file.name, file.format.name, asdict(options), file.names, left is not None)
     command, environment = started_again("-c", f"from {__name__} import answer; answer()")
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    decoder = msgspec.msgpack.Decoder(_Said)
-    # in a session of its own the terminal's Ctrl-C does not reach it: it ends with the rows
-    with subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as reader:  # noqa: S603 - our own program
+    with (
+        subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as reader,  # noqa: S603 - our own program
+        nullcontext() if kept is None else kept.open("xb") as copy,
+    ):  # in a session of its own the terminal's Ctrl-C does not reach it: it ends with the rows
         told, answers = reader.stdin, reader.stdout
         assert told is not None and answers is not None  # noqa: S101, PT018 - pipes
         try:
             with suppress(BrokenPipeError):  # it has ended already, which the next line finds out
                 told.write(msgspec.msgpack.encode(asked))
                 told.close()
-            while True:
-                head = answers.read(_LENGTH.size)
-                if len(head) < _LENGTH.size:
-                    raise ImportFailed([f"{file.name}: the process that read it has ended. Import it again."])
-                said = decoder.decode(answers.read(*_LENGTH.unpack(head)))
-                progress(said.n_bytes)
-                for number, found in said.rows:
-                    yield number, RowFault(found) if isinstance(found, str) else found
-                if said.faults:
-                    raise ImportFailed(said.faults)
-                if said.is_last:
-                    if left is not None:
-                        left.update(said.left)
-                    return
+            yield from _heard(answers, file.name, progress, left, copy)
         finally:
             reader.kill()
 
 
+def _heard(
+    answers: IO[bytes], name: str, progress: Progress, left: unread.Counts | None, copy: IO[bytes] | None = None
+) -> Rows:
+    decoder = msgspec.msgpack.Decoder(_Said)
+    while True:
+        head = answers.read(_LENGTH.size)
+        if len(head) < _LENGTH.size:
+            raise ImportFailed([f"{name}: the process that read it has ended. Import it again."])
+        content = answers.read(*_LENGTH.unpack(head))
+        if copy is not None:
+            copy.write(head + content)
+        said = decoder.decode(content)
+        progress(said.n_bytes)
+        for number, found in said.rows:
+            yield number, RowFault(found) if isinstance(found, str) else found
+        if said.faults:
+            raise ImportFailed(said.faults)
+        if said.is_last:
+            if left is not None:
+                left.update(said.left)
+            return
+
+
 def answer() -> None:
     """In the other process: read what its standard input asks for, and write the rows to its standard output."""
+    gc.disable()  # rows make no circles of objects, and to look for them takes long
     asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Asked)
     encoder, said = msgspec.msgpack.Encoder(), _Said()
 

@@ -11,7 +11,7 @@ from evalcore.importing.responses import of_response
 from evalcore.study.schema import Criterion
 
 MOST_GATHERED = 100
-_GRADED = ("criterion", "grade", "points")
+_GRADED, _NOTHING = ("criterion", "grade", "points"), ("", "", "")
 
 
 def read_cells(cells: Cells, number: int, options: Options) -> tuple[Graded]:
@@ -19,7 +19,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> tuple[Graded]:
     asked = own.conversation(cells.get("question"), "question")
     which = own.response_of(cells, options)
     own.check_example(str(which["prompt_id"]), asked, "question")
-    is_graded = any(cells.get(column, "").strip() for column in _GRADED)
+    is_graded = any(map(str.strip, map(cells.get, _GRADED, _NOTHING)))
     text = own.needed(cells, "criterion", "the criterion's text") if is_graded else ""
     met = own.grade(cells.get("grade", ""), "grade")
     judge = values.name(cells, "judge") or options.judge
