@@ -252,9 +252,10 @@ def test_a_faulty_file_that_another_process_reads_is_refused_with_its_sentences(
         assert dump(engine) == before
 
 
-def test_where_the_process_that_reads_ends_nothing_is_imported(tmp_path, sqlite_database_url):
+@pytest.mark.parametrize("says", ["", "0", "d" + 7 * "\0" + "no hundred bytes"])
+def test_where_the_process_that_reads_ends_nothing_is_imported(tmp_path, sqlite_database_url, says):
     path = as_file(tmp_path / "table.csv", "csv", row())
-    ends = [sys.executable, "-c", "pass"], dict(os.environ)
+    ends = [sys.executable, "-c", f"print({says!r}, end='')"], dict(os.environ)
     with study(sqlite_database_url) as engine:
         before = dump(engine)
         with (

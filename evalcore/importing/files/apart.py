@@ -1,7 +1,7 @@
 """A large file of lines, read by a process of its own: its rows come while those before are written, and whoever reads a page here is not kept waiting."""
 
 import gc
-import struct
+import os
 import subprocess
 import sys
 from contextlib import nullcontext, suppress
@@ -20,7 +20,7 @@ from evalcore.importing.responses import GradedRows
 from evalcore.settings import started_again
 
 ROWS_AT_ONCE = 500
-_LENGTH = struct.Struct("<Q")
+LENGTH_BYTES = 8  # before each message
 _Row = Union[Graded, GivenExample]  # noqa: UP007 - msgspec reads it
 
 
@@ -63,7 +63,7 @@ def rows(file: Opened, options: Options, progress: Progress, left: unread.Counts
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with (
         subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as reader,  # noqa: S603 - our own program
-        nullcontext() if kept is None else kept.open("xb") as copy,
+        nullcontext() if kept is None else open(kept, "xb", opener=_for_us_alone) as copy,
     ):  # in a session of its own the terminal's Ctrl-C does not reach it: it ends with the rows
         told, answers = reader.stdin, reader.stdout
         assert told is not None and answers is not None  # noqa: S101, PT018 - pipes
@@ -81,10 +81,11 @@ def _heard(
 ) -> Rows:
     decoder = msgspec.msgpack.Decoder(_Said)
     while True:
-        head = answers.read(_LENGTH.size)
-        if len(head) < _LENGTH.size:
+        head = answers.read(LENGTH_BYTES)
+        n_bytes = int.from_bytes(head, "little")
+        content = answers.read(n_bytes)
+        if not content or len(content) < n_bytes:
             raise ImportFailed([f"{name}: the process that read it has ended. Import it again."])
-        content = answers.read(*_LENGTH.unpack(head))
         if copy is not None:
             copy.write(head + content)
         said = decoder.decode(content)
@@ -99,6 +100,10 @@ def _heard(
             return
 
 
+def _for_us_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 def answer() -> None:
     """In the other process: read what its standard input asks for, and write the rows to its standard output."""
     gc.disable()  # rows make no circles of objects, and to look for them takes long
@@ -107,7 +112,7 @@ def answer() -> None:
 
     def say() -> None:
         content = encoder.encode(said)
-        sys.stdout.buffer.write(_LENGTH.pack(len(content)) + content)
+        sys.stdout.buffer.write(len(content).to_bytes(LENGTH_BYTES, "little") + content)
         said.rows.clear()
 
     def note(n_bytes: int) -> None:
