@@ -175,11 +175,16 @@ class OwnRows(GradedRows):
                 for criterion in known:
                     criterion.is_brought |= record.messages is not None
                 return Joined(record, settled.example, [*known] if record.criteria else [])
-        joined = list[Joined]()
+        joined, settled = list[Joined](), None
         for one in _apart(record):
             with self._faults.caught(one.line):
-                if (found := self._found(one)) is not None:
+                known = settled.all_of(one.rubric) if settled is not None else None
+                if known is not None and settled is not None:
+                    known[0].is_brought |= record.messages is not None
+                    joined.append(Joined(one, settled.example, [*known]))
+                elif (found := self._found(one)) is not None:
                     joined.append(found)
+                    settled = _Settled(found.example)
         if len(joined) < record.n_rows:
             return None
         self._settled[said] = _Settled(joined[-1].example)
