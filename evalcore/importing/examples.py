@@ -114,8 +114,8 @@ class Examples:
         rows = lookups.rows(self._session, lookups.EXAMPLES, set(prompt_ids), dataset=dataset)
         numbers = [row["id"] for row in rows]
         criteria, subsets = defaultdict(list), defaultdict(set)
-        for example, said, points, tags, *place in lookups.tuples(self._session, lookups.CRITERIA, numbers):
-            criteria[example].append(KnownCriterion(said, points, _tags(tags), *place))
+        for example, said, points, tags, position, number in lookups.tuples(self._session, lookups.CRITERIA, numbers):
+            criteria[example].append(KnownCriterion(said, points, _tags(tags), position, number))
         for row in lookups.rows(self._session, lookups.SUBSETS, numbers):
             subsets[row["example_id"]].add(row["subset"])
         self.known = {}
@@ -136,23 +136,25 @@ class Examples:
     def add(self, example: Example) -> KnownExample:
         """Add an example or complete a known one; a fault where the study holds other content under this prompt_id."""
         known = self.known.get(example.prompt_id)
-        if known is not None:
-            known.is_brought = True
-            known.brought_subsets |= example.subsets & known.subsets
         if known is None:
             known = self.known[example.prompt_id] = _new(example)
             self._report.examples_new += 1
             self._met.add(example.prompt_id)
             return known
+        known.brought_subsets |= example.subsets & known.subsets
         was_changed, n_subsets = known.changed, len(known.new_subsets)
         _merge(known, example)
         self._report.memberships_new += len(known.new_subsets) - n_subsets if known.number is not None else 0
-        if known.number is not None and known.changed and not was_changed:
-            self._report.examples_completed += example.prompt_id not in self._met
-        else:
-            self._report.examples_known += example.prompt_id not in self._met
-        self._met.add(example.prompt_id)
+        self.meet(known, is_completed=known.number is not None and known.changed and not was_changed)
         return known
+
+    def meet(self, known: KnownExample, *, is_completed: bool = False) -> None:
+        """Tell that the file brings an example that is there already."""
+        known.is_brought = True
+        is_first = known.prompt_id not in self._met
+        self._report.examples_completed += is_completed and is_first
+        self._report.examples_known += is_first and not is_completed
+        self._met.add(known.prompt_id)
 
     def flush(self) -> None:
         """Write what is new or changed."""

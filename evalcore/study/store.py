@@ -75,11 +75,17 @@ class Brought:
 
     def add(self, numbers: Iterable[int]) -> None:
         """More of them."""
+        if isinstance(numbers, range) and numbers:
+            self._add_run(numbers[0], numbers[-1])
+            return
         for number in numbers:
-            if self.runs and self.runs[-1][0] <= number <= self.runs[-1][1] + 1:
-                self.runs[-1][1] = max(self.runs[-1][1], number)
-            else:
-                self.runs.append([number, number])
+            self._add_run(number, number)
+
+    def _add_run(self, first: int, last: int) -> None:
+        if self.runs and self.runs[-1][0] <= first <= self.runs[-1][1] + 1:
+            self.runs[-1][1] = max(self.runs[-1][1], last)
+        else:
+            self.runs.append([first, last])
 
     def merged(self) -> list[tuple[int, int]]:
         """In order, none beside or in another."""

@@ -22,8 +22,9 @@ from evalcore.importing.files import apart
 from evalcore.importing.formats import grade_table, own
 from evalcore.rubric.scores import mean_scores, scores_of_verdicts
 from evalcore.study import frames
+from evalcore.study.corrections import mending
 from evalcore.study.db import reading
-from evalcore.study.schema import RaterKind
+from evalcore.study.schema import Administrator, RaterKind
 from tests.invented import assistant, bring, contents, dump, example, lines, rows, study, user, verdicts, write
 from tests.part_steps import in_parts
 
@@ -216,6 +217,38 @@ def test_neighbours_of_one_response_make_the_same_study_as_each_row_alone(sqlite
                     told.append(failed.faults)
         assert told[0] == told[1]
         assert contents(one) == contents(other)
+
+
+def shown(engine):
+    """The texts of what is not hidden."""
+    tables = {"example": "messages", "criterion": "text", "response": "text", "verdict": "label || explanation"}
+    hidden = "SELECT row_id FROM hidden_row WHERE table_name = '{}'"
+    return {
+        name: sorted(map(repr, rows(engine, f"SELECT {said} FROM {name} WHERE id NOT IN ({hidden.format(name)})")))
+        for name, said in tables.items()
+    }
+
+
+@given(st.lists(ROWS, min_size=1, max_size=6), st.lists(ROWS, min_size=1, max_size=10), st.integers(1, 3))
+def test_rows_on_examples_of_the_study_make_the_same_study_in_batches_of_any_size(sqlite_template, first, given, batch):
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as open_:
+        paths = [as_file(Path(folder) / f"{n}.csv", "csv", *rows) for n, rows in enumerate((first, given))]
+        copies = (shutil.copy(sqlite_template, Path(folder) / name) for name in ("one.db", "other.db"))
+        one, other = (open_.enter_context(study(str(copy))) for copy in copies)
+        adds = []
+        for engine, size in ((one, grade_table.TableRows.batch), (other, batch)):
+            with mock.patch.object(grade_table.TableRows, "batch", size):
+                for path in paths:
+                    try:
+                        adds.append(bring(engine, path, judge=None).verdicts_new)
+                    except ImportFailed:
+                        adds.append(None)
+        assert adds[:2] == adds[2:]
+        assert contents(one) == contents(other)
+        if adds[0] is not None:
+            for engine in (one, other):  # what the second file brings too stays
+                mending.withdraw(engine, 1, reason="the wrong file", actor=Administrator(name="Ana"))
+            assert shown(one) == shown(other)
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

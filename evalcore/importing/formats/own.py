@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 
 import msgspec
@@ -115,15 +115,27 @@ class _Settled:
 
     def __init__(self, example: KnownExample) -> None:
         self.example, self.messages = example, example.messages
-        plain = (one for one in reversed(example.rubric) if cluster_of(one) is None)
-        self._criteria = {Criterion(one.text, one.points): one for one in plain}  # of equal ones the first
+
+    @cached_property
+    def _criteria(self) -> dict[Criterion, KnownCriterion]:
+        plain = (one for one in reversed(self.example.rubric) if cluster_of(one) is None)
+        return {Criterion(one.text, one.points): one for one in plain}  # of equal ones the first
 
     def all_of(self, wanted: Sequence[Criterion]) -> list[KnownCriterion] | None:
         """Its criteria that are these; None where one of them is not known as it is."""
+        rubric = self.example.rubric
+        if len(wanted) == len(rubric) > 1 and all(
+            map(_is_plainly, rubric, wanted)
+        ):  # most answers are graded on all of them
+            return rubric
         found = [
             known for one in wanted if (known := self._criteria.get(one)) is not None and known.points == one.points
         ]
         return found if len(found) == len(wanted) else None
+
+
+def _is_plainly(known: KnownCriterion, one: Criterion) -> bool:
+    return known.text == one.text and known.points == one.points and cluster_of(known) is None
 
 
 def _apart(record: Graded) -> list[Graded]:
@@ -168,8 +180,9 @@ class OwnRows(GradedRows):
         if not (record.is_row_of_table and record.rubric):
             return self._found(record)
         said = record.dataset, record.prompt_id, record.messages
-        settled = self._settled.get(said)
+        settled = self._settled.get(said) or self._begun(record)
         if settled is not None and settled.messages is settled.example.messages:
+            self._settled[said] = settled
             known = settled.all_of(record.rubric)
             if known is not None:
                 for criterion in known:
@@ -189,6 +202,17 @@ class OwnRows(GradedRows):
             return None
         self._settled[said] = _Settled(joined[-1].example)
         return Joined(record, joined[-1].example, [criterion for one in joined for criterion in one.criteria])
+
+    def _begun(self, record: Graded) -> _Settled | None:
+        """The study's example of this conversation, before the first row of the batch is merged into it."""
+        known = self._examples.known.get(record.prompt_id)
+        if known is None or known.number is None:
+            return None
+        if record.messages is not None:
+            if as_stored(record.messages) != known.messages:
+                return None
+            self._examples.meet(known)
+        return _Settled(known)
 
     def _found(self, record: Graded) -> Joined | None:
         known = self._examples.known.get(record.prompt_id)
