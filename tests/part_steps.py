@@ -24,7 +24,14 @@ def in_parts(batch=1, dies_after=None, halved=60.0):
                 raise Killed
 
     with (
-        mock.patch.multiple(staging, AT_ONCE_SECONDS=-1.0, PART_SECONDS=0.0, BATCH_SECONDS=halved, PAUSE_SECONDS=0.0),
+        mock.patch.multiple(
+            staging,
+            AT_ONCE_SECONDS=-1.0,
+            PART_SECONDS=0.0,
+            BATCH_SECONDS=halved,
+            PAUSE_SECONDS=0.0,
+            PAUSES_SECONDS=1e12,  # others wait all the time
+        ),
         mock.patch.object(GradedRows, "batch", batch),
         mock.patch.object(grade_table.TableRows, "batch", batch),
         mock.patch.object(grade_table, "MOST_GATHERED", batch),

@@ -461,7 +461,6 @@ class Parts:
 
     def __init__(self, session: Session, begun: UnfinishedImport, touched: Path) -> None:
         self._session, self._begun, self._touched = session, begun, touched
-        self._others: tuple[int, float] | None = None  # the last of them: what their touch left, and when it was seen
         self._since: float | None = None
         self._rows_seconds, self._n_batches = PART_SECONDS / 2, 0
         self.n_done = begun.n_done
@@ -500,12 +499,9 @@ class Parts:
     def _is_awaited(self) -> bool:
         """Whether somebody else has come to write a moment ago; also where that cannot be known."""
         try:
-            touched = self._touched.stat().st_mtime_ns
+            return time.time() - self._touched.stat().st_mtime < PAUSES_SECONDS
         except OSError:
             return True
-        if self._others is None or self._others[0] != touched:
-            self._others = touched, time.monotonic()
-        return time.monotonic() - self._others[1] < PAUSES_SECONDS
 
 
 def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> UnfinishedImport:

@@ -10,7 +10,7 @@ from evalcore.errors import DatabaseFault, Frozen, ImportFailed
 from evalcore.importing import staging
 from evalcore.importing.files.opening import Progress
 from evalcore.study import lookups, store
-from evalcore.study.db import Engine, import_lock, importing_file, reading, writing
+from evalcore.study.db import Engine, import_lock, importing, importing_file, reading, writing
 from evalcore.study.schema import Viewer
 from evalcore.study.tables import ImportUnderWay
 
@@ -61,9 +61,13 @@ def _lock(engine: Engine) -> Iterator[bool]:
     elif staging.can_stage(engine) and os.access(study.parent, os.W_OK):
         path = importing_file(engine)
         with staging.held(path, make=True) as is_ours:
+            if is_ours:
+                os.utime(path, (0, 0))  # nobody has come to write yet
+            before = importing.set(is_ours)
             try:
                 yield is_ours
             finally:
+                importing.reset(before)
                 if is_ours:
                     path.unlink(missing_ok=True)
     else:

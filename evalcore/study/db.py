@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 __all__ = [
-    "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine", "NoneFree", "RowMapping", "Session",
-    "before_each_commit", "connect", "connected", "fault_of", "hold_writers", "import_lock", "importing_file", "is_known", "is_up_to_date", "is_usable", "keep",
-    "migrate", "open_study", "reading", "reading_apart", "reading_together", "together", "trail_file", "unkept", "writing",
+    "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine",
+    "NoneFree", "RowMapping", "Session", "before_each_commit", "connect", "connected", "fault_of", "hold_writers",
+    "import_lock", "importing", "importing_file", "is_known", "is_up_to_date", "is_usable", "keep", "migrate",
+    "open_study", "reading", "reading_apart", "reading_together", "together", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
 
@@ -324,6 +325,10 @@ def importing_file(engine: Engine) -> Path:
     return study.with_name(f".{study.name}.importing")
 
 
+importing: ContextVar[bool] = ContextVar("importing", default=False)
+"""Whether it is the import itself that writes: it lets others have their turn, and not itself."""
+
+
 @contextmanager
 def writing(
     engine: Engine, *, patient: bool = False, though_frozen: bool = False, with_broken: bool = False
@@ -335,7 +340,7 @@ def writing(
     """
     if (reads := _together.get()) is not None:
         reads.end()
-    if engine.dialect.name == "sqlite" and engine.url.database:
+    if engine.dialect.name == "sqlite" and engine.url.database and not importing.get():
         with suppress(OSError):  # nobody imports
             os.utime(importing_file(engine), ns=(time.time_ns(),) * 2)
     ended = False

@@ -1,6 +1,8 @@
 """One import at a time a study, and how far it is."""
 
+import os
 import threading
+import time
 from contextlib import nullcontext
 
 import pytest
@@ -121,24 +123,29 @@ def test_the_page_shows_who_may_import_what_is_under_way_and_takes_a_large_uploa
     small.engine.dispose()
 
 
+def write_nothing(engine):
+    with writing(engine):
+        pass
+
+
 def test_an_import_pauses_only_for_a_while_after_somebody_else_has_come_to_write(small):
     engine = small.engine
     if engine.dialect.name != "sqlite":
         pytest.skip("a large file is written in parts on SQLite alone")
-    with writing(engine):
-        pass  # nobody imports, so nothing is left behind
+    write_nothing(engine)  # nobody imports, so nothing is left behind
     touched = importing_file(engine)
     assert not touched.exists()
-    touched.touch()
-    with writing(engine, patient=True) as session:
-        parts = staging.Parts(
-            session, UnfinishedImport(name="a", actor="b", source_hash="", asked="", report="", n_rows=1), touched
-        )
-        assert parts._is_awaited(), "who waited before the first part"
-        parts._others = parts._others[0], -100.0
-        assert not parts._is_awaited(), "nobody came"
-    with writing(engine):
-        pass
-    assert parts._is_awaited()
-    touched.unlink()
+    with turns._lock(engine):
+        with writing(engine, patient=True) as session:
+            parts = staging.Parts(
+                session, UnfinishedImport(name="a", actor="b", source_hash="", asked="", report="", n_rows=1), touched
+            )
+            assert not parts._is_awaited(), "nobody came"
+        other = threading.Thread(target=write_nothing, args=[engine])
+        other.start()
+        other.join()
+        assert parts._is_awaited()
+        late = time.time() - staging.PAUSES_SECONDS - 1
+        os.utime(touched, (late, late))
+        assert not parts._is_awaited(), "they had their turn"
     assert parts._is_awaited(), "not known"
