@@ -21,18 +21,24 @@ COLUMNS += ["reference", "n_reads", "is_drawn", "reference_drawn", "inclusion_pr
 
 
 def beside_reads(
-    session: Session, *, judged: Callable[[], RubricData] | None = None, blind: Collection[int] = ()
+    session: Session,
+    counts: pd.DataFrame,
+    *,
+    judged: Callable[[], RubricData] | None = None,
+    blind: Collection[int] = (),
 ) -> pd.DataFrame:
     """Every label with a stated confidence on an item that a physician has read blind, by judge and item.
 
-    Of several prompt versions the newest one's label. Left out: what could not be assessed, and the examples
+    `counts`: of `stated`. Of several prompt versions the newest one's label. Left out: what could not be assessed, and the examples
     `blind`, which wait for the viewer's own read. `judged` gives what judges say of every item, where that is kept.
     Gives `COLUMNS`: label (1 met, 0 not met), confidence as stated, reference (share of the blind first reads that
     say met), is_drawn (one of them was drawn with a known probability), reference_drawn (of these alone),
     inclusion_probability (over all drawings); NaN where there is none.
     """
-    reads = _reads(session, judged or partial(rubric_queries.judged, session))
-    labels = _judged(session).merge(reads, on="item_id")
+    labels = _judged(session, set(counts["judge"]))
+    if labels.empty:  # then neither reads nor what judges say is looked at
+        return labels.reindex(columns=COLUMNS).astype({"judge": "category", "is_drawn": bool})
+    labels = labels.merge(_reads(session, judged or partial(rubric_queries.judged, session)), on="item_id")
     kept = labels.loc[~labels["example_id"].isin(list(blind)), COLUMNS]
     return kept.astype({"judge": "category"}).sort_values(["judge", "item_id"], ignore_index=True)
 
@@ -80,8 +86,8 @@ def _reads(session: Session, judged: Callable[[], RubricData]) -> pd.DataFrame:
     return reads.groupby("item_id", as_index=False).agg(**made)
 
 
-def _judged(session: Session) -> pd.DataFrame:
-    """Judges' standing labels with a confidence on items that were read: looked up from the reads, which are few."""
+def _judged(session: Session, names: Collection[str]) -> pd.DataFrame:
+    """These judges' standing labels with a confidence on items that were read: looked up from the reads, which are few."""
     verdict = TABLES["verdict"]
     is_first = (verdict.c.stage == Stage.FIRST, verdict.c.criterion_id.is_not(None))
     firsts = select(verdict.c.response_id, verdict.c.criterion_id).where(*is_first).distinct().subquery("firsts")
@@ -96,7 +102,12 @@ def _judged(session: Session) -> pd.DataFrame:
             judged, and_(judged.c.response_id == firsts.c.response_id, judged.c.criterion_id == firsts.c.criterion_id)
         )
         .join(Rater, and_(col(Rater.id) == judged.c.rater_id, is_judge()))
-        .where(judged.c.stage == Stage.JUDGE, judged.c.label.in_(list(MET)), not_superseded(judged))
+        .where(
+            col(Rater.name).in_(names),
+            judged.c.stage == Stage.JUDGE,
+            judged.c.label.in_(list(MET)),
+            not_superseded(judged),
+        )
         .order_by(judged.c.rater_id, judged.c.id)
     )
     labels = frame(session, statement)

@@ -352,8 +352,9 @@ def calibration(
         meanings = setting_queries.confidence_meanings(session)
         stored: list[Any] = []
         if "judges" in sections:
-            stored = [calibration_queries.stated(session), calibration_queries.beside_reads(session)]
-            stored.append(rubric_queries.load(session))
+            said = calibration_queries.stated(session)
+            beside = calibration_queries.beside_reads(session, said)
+            stored = [said, beside, rubric_queries.load(session)]
     triage_data, judges = _levels_by(triage_data, judge or [])
     judges = {word: judges[word] for word in judges if word in settings.formats}
     meaning = confidence.level_meanings(triage_data, meanings, of_parser=True)

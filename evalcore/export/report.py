@@ -58,7 +58,8 @@ def report(engine: Engine, *, blind: frozenset[int] = frozenset(), at: datetime 
         done = compute(session, rubric_data=known) if is_judged else None
         models = contents.models(session)
         meanings = setting_queries.confidence_meanings(session)
-        sure = calibration_queries.stated(session, blind=blind), calibration_queries.beside_reads(session, blind=blind)
+        said = calibration_queries.stated(session, blind=blind)
+        sure = said, calibration_queries.beside_reads(session, said, blind=blind)
     held = confidence.held_against_reads(triage_data, meanings, *sure, known)
     facts = methods.facts(engine, blind=blind, found=done)
     texts = methods.by_section(facts)

@@ -101,7 +101,7 @@ def _stated(viewer: Viewer) -> tuple[pd.DataFrame, pd.DataFrame]:
     hidden = common.blind(viewer)
     with reading(common.engine()) as session:
         counts = calibration_queries.stated(session, blind=hidden)
-        return counts, calibration_queries.beside_reads(session, judged=common.judged_labels, blind=hidden)
+        return counts, calibration_queries.beside_reads(session, counts, judged=common.judged_labels, blind=hidden)
 
 
 def calibrated_on(of: tuple[Any, ...], reads: str) -> tuple[Calibrated, bool]:

@@ -24,7 +24,7 @@ def small(database_url):
 
 def found_in(small, **options):
     with reading(small.engine) as session:
-        return beside_reads(session, **options)
+        return beside_reads(session, stated(session), **options)
 
 
 def stated_in(small, **options):

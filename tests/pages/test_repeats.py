@@ -104,7 +104,7 @@ def everything(small):
             "reads": known.reads,
             "sums": response_sums(session).sort_values(["response_id", "judge"], ignore_index=True),
             "stated": calibration_queries.stated(session),
-            "beside": calibration_queries.beside_reads(session),
+            "beside": calibration_queries.beside_reads(session, calibration_queries.stated(session)),
             "blind reads": blind_reads(session),
             "blind reads of one": blind_reads(session, "Wren"),
             "marks": read_marks(session).sort_values(["verdict_id", "judge"], ignore_index=True),
@@ -190,7 +190,11 @@ def test_the_newer_prompt_counts_also_where_the_older_one_labelled_the_item_late
         item = read_queries.item(session, **at_first, judge="Lark")["judge_label"]
         marks = read_marks(session).query("judge == 'Lark'").set_index(["response_id", "criterion_id"])
         shown = blind_reads(session, "Lark").set_index("item_id")["judge_label"]
-        stated = calibration_queries.beside_reads(session).query("judge == 'Lark'").set_index("item_id")["label"]
+        stated = (
+            calibration_queries.beside_reads(session, calibration_queries.stated(session))
+            .query("judge == 'Lark'")
+            .set_index("item_id")["label"]
+        )
         overall = frames.verdicts(session, kind=RaterKind.JUDGE).query("rater == 'Lark'").set_index("item_id")["label"]
     found = [
         item,
