@@ -193,6 +193,7 @@ def _steady(message: ForwardMsg) -> bytes:
 
 JUDGES = ("Against physicians", "Criteria", "Between physicians", "Versions and families")
 MODELS = ("By theme and axis", "Comparison", "Head to head", "More")
+MODELS_FOLDS = {"models_groups_opinion": True, "models_groups_apart": True}
 TRIAGE = ("Dangerous misses", "Groups", "Boundary", "Ambiguous", "Flips", "Harm", "Level readers", "Guide")
 CALIBRATION = ("Models' confidence", "Ambiguous cases", "Routing")
 SECTIONS = {"judges": JUDGES, "models": MODELS, "triage": TRIAGE, "calibration": CALIBRATION}
@@ -232,7 +233,7 @@ ADDRESSES: tuple[Visit, ...] = (
     Visit("judges"),
     Visit("judges", {"judges_judge": leaks.JUDGE}),
     *(Visit("judges", {"judges_show": section}) for section in JUDGES),
-    *(Visit("models", {"models_show": section}) for section in MODELS),
+    *(Visit("models", {"models_show": section}, chosen=MODELS_FOLDS) for section in MODELS),
     *(Visit("calibration", {"calibration_about": words}) for words in ("criteria", "levels of care")),
     *BY_LEVEL,
     *(Visit("triage", {"triage_show": "Groups", "triage_by": words}) for words in ("Level", "Panel", "Language")),

@@ -136,6 +136,16 @@ def test_every_section_opens_on_a_study_that_was_read(section: str, read: None, 
     assert len(app.get("plotly_chart")) >= 1
 
 
+def test_tables_behind_a_fold_are_drawn_once_it_is_opened(read: None, opened: Open):
+    app = opened(LEAD, models_show="By theme and axis")
+    n_folded = len(app.dataframe)
+    app.session_state["models_groups_opinion"] = app.session_state["models_groups_apart"] = True
+    app.run()
+    folded = [set(one.value.columns) for one in app.dataframe[n_folded:]]
+    assert {"Axis", "Models", "Difference", "p, Holm"} in folded
+    assert any("Alder-2, judge only" in columns for columns in folded)
+
+
 def test_what_is_read_is_corrected_with_its_finding_and_the_worth_of_the_judge(read: None, opened: Open):
     app = opened(LEAD)
     shown = words(app)
