@@ -114,6 +114,8 @@ _OF_QUESTION = ("run_id", "example_id", _RESPONSE, _CRITERION, "format", "sample
 class Row(SQLModel):
     """A row of a table, which is called as its class is: `RunCall` is of run_call."""
 
+    model_config = {"defer_build": True}  # pydantic checks no row: its validators are built where one is asked for
+
     @declared_attr.directive
     def __tablename__(cls) -> str:  # noqa: N805 - SQLAlchemy calls it with the class
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()

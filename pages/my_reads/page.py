@@ -26,7 +26,7 @@ HELP = {
     "Settled": "Items that an adjudicator has settled",
     "Settled otherwise": "Items on which the adjudicator gave another label than you; both stay on record",
 }
-WIDTHS = {"Read": 145, "Conversation": 210, "Question": 105, "Model": 105}
+WIDTHS = {"Read": 122, "Conversation": 233, "Question": 105, "Model": 105}
 WIDTHS |= {"Items": 55, "Changed": 70, "Settled": 65, "Settled otherwise": 118}
 """With the minutes and the boxes to choose by, all that a window of 1280 has beside the sidebar."""
 
@@ -36,7 +36,7 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
     table = reads.merge(by_task(items), on=TASK, how="left")
     is_open = table["example_id"].map(lambda example: allows(check_can_open, viewer, example, hidden)).astype(bool)
     columns = {
-        "Read": [common.local_time(moment) for moment in table["read_at"]],
+        "Read": [common.local_time(moment)[:16] for moment in table["read_at"]],
         "Conversation": table["first_words"],
         "Question": [ASKS[Ask(ask)] for ask in table["ask"]],
         "Model": table["model"].where(is_open).fillna("–"),
