@@ -56,7 +56,6 @@ NO_KEY = (
     "A model that needs a key has to stand in the file of models, which names the variable that holds the key. No key is typed here, and none is sent to an "
     "address that is typed here."
 )
-NO_FILE = "There is no file of models (models.toml) here: type a name, and say where the model is."
 OWN = (
     "The file's text is the question. It names {conversation}, {response} and {criterion} once each, and {points} if wanted; each is replaced by "
     "that part. How to reply is said before it. Its version is the file's name with a hash. Say which exported sets it was made with: it is never "
@@ -198,7 +197,7 @@ def _who(kind: RunKind) -> ModelSettings | None:
         if name and model is None and may_type:
             model = _elsewhere(name.strip())
     if model is None:
-        words = NO_FILE
+        words = "There is no file of models (models.toml) here: type a name, and say where the model is."
         if path is not None:
             words = f"{path.name} has {counted(len(known), 'model')}{'; another one can be named by its address' if may_type else ''}."
         st.html(html.quiet(NO_KEY if name else words))

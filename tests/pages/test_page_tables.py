@@ -41,17 +41,14 @@ def test_words_have_the_width_of_the_longest_and_names_the_room_that_is_left():
     assert found["Who"]["width"] == tables.ROOM_PIXELS - tables.WIDEST - found["Short"]["width"] - n_wide
 
 
-def test_a_name_that_its_column_cannot_hold_takes_several_lines_and_one_that_it_can_one():
+def test_a_name_that_its_column_cannot_hold_takes_higher_rows_and_one_that_it_can_one():
     numbers = {f"Of {place}": ["0.123 [0.100, 0.146]"] for place in range(6)}
     short, long = (
         tables.frame({"Model": [name], **numbers}) for name in ("Alder-2", "organisation/tuned-for-health-" * 3)
     )
     assert tables.row_pixels(short, ("Model",)) == tables.ROW_PIXELS
     wide = tables.formats(long, ("Model",))["Model"]["width"]
-    n_lines = tables.LETTER_PIXELS * 90 / (wide - tables.FRAME_PIXELS)
-    assert tables.row_pixels(long, ("Model",)) >= max(
-        tables.WRAPS_FROM, tables.LINE_PIXELS * min(n_lines, tables.MOST_LINES)
-    )
+    assert tables.row_pixels(long, ("Model",)) == tables.WRAPPED_PIXELS > 64
     total = wide + sum(tables.formats(long, ("Model",))[name]["width"] for name in numbers)
     assert total <= tables.ROOM_PIXELS
     assert tables.height(3, row_pixels=66) == 38 + 3 * 66
