@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from evalcore.figures.colours import INK, INK_ON_SLATE
 from evalcore.figures.frames import CUT, LINE_CHARACTERS, framed, inked, on_lines
-from pages.shared import html as shared_html, tables
+from pages.shared import html as shared_html, tables, theme
 
 
 def test_a_column_that_says_nothing_is_left_out_where_it_may_be():
@@ -100,3 +100,15 @@ def test_all_words_of_a_figure_are_drawn_in_ink_which_the_style_sheet_gives_each
     assert f"--or-ink: light-dark({INK}, {INK_ON_SLATE})" in shared_html.STYLE
     for kind in ("fill", "stroke"):
         assert f'[style*="{kind}: rgb({drawn})"] {{ {kind}: var(--or-ink) !important; }}' in shared_html.STYLE
+
+
+def test_ticks_of_shares_have_the_space_that_sentences_have_and_others_stay(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(theme.st, "plotly_chart", lambda figure, **_how: drawn.append(figure))
+    monkeypatch.setattr(theme, "_save", lambda **_how: None)
+    figure = go.Figure(go.Scatter(x=[0.2, 1], y=[0.1, 0.4]))
+    figure.update_xaxes(tickformat=".0%")
+    figure.update_yaxes(tickformat=".2f")
+    theme.figure(figure, key="shares", alt="Shares")
+    assert (drawn[0].layout.xaxis.labelalias["20%"], drawn[0].layout.xaxis.labelalias["100%"]) == ("20 %", "100 %")
+    assert drawn[0].layout.yaxis.labelalias is None
