@@ -65,10 +65,10 @@ class Options:
 
     def model(self, name: str) -> "ModelSettings":
         """How the model is reached and asked: what the options say, else what the file says."""
-        from evalcore.runs.known_models import named, usual_file
+        from evalcore.runs.spec import model_named, models_file
 
         how = {name: getattr(self, name) for name in ("base_url", "api_model", "key_variable", "temperature")}
-        return named(name, path=self.models_file or usual_file(), **how)
+        return model_named(name, path=self.models_file or models_file(), **how)
 
     @property
     def how(self) -> dict[str, Any]:
@@ -204,8 +204,8 @@ def triage_run(
     with --dry-run judged is null as well where there is nothing to judge yet.
     """
     from evalcore.runs import acts, queries
-    from evalcore.runs.known_models import key_of, usual_file
     from evalcore.runs.prompts import spec_for
+    from evalcore.runs.spec import key_of, models_file
 
     wanted = some_of("--formats", formats, [word.value for word in Format])
     asked, limit = options.model(model), options.limit
@@ -214,7 +214,7 @@ def triage_run(
     answers = spec_for(RunKind.TRIAGE, asked, CASES, formats=wanted, n_samples=samples, limit=limit)
     verdicts = None
     if judge is not None:
-        judged_by = _judge(judge, options.models_file or usual_file(), wanted)
+        judged_by = _judge(judge, options.models_file or models_file(), wanted)
         if not options.dry_run:
             key_of(judged_by)  # it is there
         verdicts = spec_for(RunKind.JUDGE, judged_by, CASES, of_models=[model], limit=limit)
@@ -239,11 +239,11 @@ def triage_run(
 
 def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
     """The judge as the file of models has it; an `OverreadError` where it is not known, or nothing is there for it to read."""
-    from evalcore.runs.known_models import load
+    from evalcore.runs.spec import known_models
 
     if Format.CONVERSATION not in formats:
         refuse(f"--judge: a judge reads conversations, and --formats is {', '.join(formats)}")
-    known = {} if path is None else load(path)
+    known = {} if path is None else known_models(path)
     if name not in known:
         place = "there is no file of models" if path is None else f"{path} has {', '.join(known) or 'no model'}"
         refuse(f"--judge: expected a judge whose address is in the file of models, got {name!r}, and {place}")

@@ -15,10 +15,9 @@ from evalcore.cli.run import FAILURES
 from evalcore.runs import acts, queries
 from evalcore.runs.asking import Stop, on_interrupt
 from evalcore.runs.cluster import check, work_on_cluster
-from evalcore.runs.known_models import key_of
 from evalcore.runs.model_client import ModelClient
 from evalcore.runs.queries import Progress
-from evalcore.runs.spec import ChatRequest, Reply, RunSpec
+from evalcore.runs.spec import ChatRequest, Reply, RunSpec, key_of
 from evalcore.runs.summary import about_words, cost_words, cut_off_words, dollars, duration, title_of, told
 from evalcore.runs.worker import Worked, work
 from evalcore.stats.wording import counted

@@ -3,6 +3,7 @@
 import html
 import math
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,17 +63,14 @@ def progress(assignments: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd
         made = row["created_at"]
         label = f"{BRIEFLY[Ask(row['ask'])]}, {made.day} {made:%B}{row['state']}"
         rows += [(label, row["n_reads"], row["n_wanted"], row["n_skipped"], locked)]
-    found = [
-        [
-            name,
-            done,
-            max(wanted - done, 0),
-            f"{done:,} of {wanted:,}{_set_aside(skipped)}: {_finished(locked, wanted - done, at)}",
-        ]
-        for name, done, wanted, skipped, locked in rows
-    ]
-    for name, locked in reads.groupby("reader")["locked_at"]:
-        found += [[str(name), len(locked), 0, f"{len(locked):,}: {pace_words(reads_a_day(locked, at), 0, at)}"]]
+    found: list[list[Any]] = []
+    for name, done, wanted, skipped, locked in rows:
+        said = f"{done:,} of {wanted:,}" + (f", {skipped:,} skipped" if skipped else "")
+        n_left = max(wanted - done, 0)
+        goes = pace_words(reads_a_day(locked, at), n_left, at) if n_left else "finished"
+        found.append([name, done, n_left, f"{said}: {goes}"])
+    for reader, locked in reads.groupby("reader")["locked_at"]:
+        found += [[str(reader), len(locked), 0, f"{len(locked):,}: {pace_words(reads_a_day(locked, at), 0, at)}"]]
     return pd.DataFrame(found, columns=COLUMNS)
 
 
@@ -116,11 +114,3 @@ def by_reader(readers: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd.Da
     pace = readers["reader"].map(paces).astype(float)
     n_left = readers["n_open"] + readers["n_waiting"]
     return readers.assign(pace=pace, days=np.ceil(n_left / pace).where(n_left.gt(0), 0.0))
-
-
-def _set_aside(n_skipped: int) -> str:
-    return f", {n_skipped:,} skipped" if n_skipped else ""
-
-
-def _finished(locked: pd.Series, n_left: int, at: datetime) -> str:
-    return pace_words(reads_a_day(locked, at), n_left, at) if n_left > 0 else "finished"

@@ -41,15 +41,6 @@ GROUP_COLUMNS = (
 )  # fmt: skip
 
 
-def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> tuple[Floats, Numbers]:
-    """The score of each cell (a response, or a tag's criteria of a response), and how many labelled criteria with points it has.
-
-    met by criterion: 1, 0, between them the mean of several judges. One without points or label does not count; NaN where nothing positive can be achieved.
-    """
-    counted, achieving, possible = _achieving(points, met)
-    return _scores(cells, achieving, possible, n_cells), np.bincount(cells, counted, n_cells).astype(np.int64)
-
-
 def _achieving(points: Floats, met: Floats) -> tuple[Truths, Floats, Floats]:
     """Of each criterion whether it counts, and what it adds to the points achieved and possible: nothing where it does not."""
     achieving, possible = points * met, np.maximum(points, 0.0)

@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 
 from evalcore.judges import queries as jury_queries
-from evalcore.runs import item_queries, known_models, queries, store
+from evalcore.runs import item_queries, queries, store
 from evalcore.runs.item_queries import Usage
 from evalcore.runs.prompts import CONFIDENCE_MEANING, Asker, prompt_version
-from evalcore.runs.spec import RunSpec, is_address, refuse
+from evalcore.runs.spec import RunSpec, is_address, known_models, models_file, refuse
 from evalcore.settings import settings
 from evalcore.study import schema
 from evalcore.study.acting import act, allow
@@ -52,8 +52,8 @@ def start(
 
 def _check_is_listed(spec: RunSpec) -> None:
     """A server asks only the addresses of its file: one typed on a page would be a way into the hospital's network."""
-    path = known_models.usual_file()
-    listed = known_models.load(path).values() if path else ()
+    path = models_file()
+    listed = known_models(path).values() if path else ()
     if spec.model.base_url not in {model.base_url for model in listed}:
         refuse(f"model {spec.model.name!r}: expected an address of the server's file of models, got another one")
 

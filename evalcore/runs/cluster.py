@@ -21,9 +21,8 @@ from typing import Any
 
 from evalcore.runs import acts, queries
 from evalcore.runs.asking import Stop
-from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress
-from evalcore.runs.spec import refuse
+from evalcore.runs.spec import key_of, refuse
 from evalcore.runs.worker import Worked, finish, work
 from evalcore.settings import PREFIX, settings
 from evalcore.study.db import DBAPIError, Engine, open_study, reading

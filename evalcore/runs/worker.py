@@ -18,10 +18,9 @@ from typing import Any
 from evalcore.errors import DatabaseFault, Frozen
 from evalcore.runs import acts, queries, store
 from evalcore.runs.asking import Asking, Stop
-from evalcore.runs.known_models import key_of
 from evalcore.runs.model_client import ModelClient
 from evalcore.runs.queries import Progress, RunRow, WorkerRow
-from evalcore.runs.spec import refuse
+from evalcore.runs.spec import key_of, refuse
 from evalcore.runs.store import Ended
 from evalcore.runs.summary import Figures
 from evalcore.settings import started_again

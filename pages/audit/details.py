@@ -6,7 +6,6 @@ from typing import Any
 from evalcore.stats.wording import counted
 from evalcore.study.audit.row_hashes import VERDICT, runs_told
 
-WROTE = "wrote"
 _DIGITS = 12  # of a hash: as many as the column of hashes shows
 _LONGEST_HASH = 64
 
@@ -22,7 +21,7 @@ def words(detail: str) -> str:
     'verdicts: criterion 3, label not_met; 3 verdicts written'
     """
     told: dict[str, Any] = json.loads(detail)
-    rows = told.pop(WROTE, {})
+    rows = told.pop("wrote", {})
     parts = [f"{_named(key)}: {said}" for key, value in told.items() if (said := _said(value))]
     for table, one in rows.items():
         n = sum(last - first + 1 for first, last in runs_told(one["rows"]))

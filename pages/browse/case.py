@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from evalcore.study.frames import records
 from evalcore.study.schema import Acuity, Format, MappingMethod, Viewer
 from evalcore.triage.data import Kind, TriageData
 from evalcore.triage.label_maps import INFORMATION, PANEL, level_of
@@ -67,7 +68,7 @@ def needs(triage_data: TriageData, said: pd.DataFrame) -> str:
     head = f'<h3 class="or-part">This case needs {triage_html.level(case["gold"])}</h3>'
     has_panel = case["n_votes"] + case["n_removed"] > 0
     votes = triage_html.votes([triage_html.panel_line(case.to_dict())]) if has_panel else ""
-    reads = "".join(rubric.read(row) for row in rubric.records(said))
+    reads = "".join(rubric.read(row) for row in records(said))
     return head + html.quiet("; ".join(words)) + votes + reads + _settled(triage_data, float(case["gold"]))
 
 

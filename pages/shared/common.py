@@ -56,7 +56,6 @@ from pages.shared import html, routes
 CACHED_LISTS = 200
 LATELY_SECONDS = 60
 EMPTY = "Nothing is in this study yet"
-LISTED = "This list shows verdicts: the conversations in it are no longer among your blind reads."
 MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
 
 
@@ -248,7 +247,7 @@ def list_openly(person: Viewer, examples: Iterable[int]) -> None:
     """Record, before it is drawn, that a list shows verdicts on conversations; readers are told what that means."""
     exposing.expose(engine(), person, Seen.PREVIEW, {int(number) for number in examples} - blind(person))
     if allows(check_can_read, person):
-        st.html(html.quiet(LISTED))
+        st.html(html.quiet("This list shows verdicts: the conversations in it are no longer among your blind reads."))
 
 
 @st.cache_data(max_entries=CACHED_LISTS, show_spinner=False)

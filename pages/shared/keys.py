@@ -187,17 +187,12 @@ def keys_of(panel: Panel, ask: Ask, absent: Collection[Press] = ()) -> list[Key]
             is_there = has_moves if row in _MOVES else row is not Press.QUOTE or ask is not Ask.GOLD_ACUITY
             keys += [row.value] if is_there and row not in absent else []
         elif row is Group.ANSWERS:
-            keys += [
-                Key(press, _lower(words.removeprefix(press).strip())) for press, (_, words) in ANSWERS[ask].items()
-            ]
+            said = {press: words.removeprefix(press).strip() for press, (_, words) in ANSWERS[ask].items()}
+            keys += [Key(press, words if "/" in words else words.lower()) for press, words in said.items()]  # C/D
         elif choices := choices_of(row, ask):
             words = ", ".join(words.lower() for _, words in choices.values())
             keys.append(Key("", f"{row.value}: {words}", "  ".join(choices)))
     return keys
-
-
-def _lower(words: str) -> str:
-    return words if "/" in words else words.lower()  # C/D
 
 
 WRITES = frozenset(

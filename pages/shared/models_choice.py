@@ -56,18 +56,10 @@ def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
         )
         claim = physicians = None
         if claims:
-            claim = one_of(
-                "Holds for",
-                list(CLAIMS),
-                "models_claim",
-                plan.claim,
-                format_func=CLAIMS.get,
-                width=170,
-                help=glossary.helps("claim, reach"),
-            )
-            physicians = one_of(
-                "As read by", list(READERS), "models_readers", plan.physicians, format_func=READERS.get, width=180
-            )
+            held: dict[str, Any] = {"width": 170, "help": glossary.helps("claim, reach")}
+            claim = one_of("Holds for", list(CLAIMS), "models_claim", plan.claim, format_func=CLAIMS.get, **held)
+            held = {"width": 180, "format_func": READERS.get}
+            physicians = one_of("As read by", list(READERS), "models_readers", plan.physicians, **held)
     return Analysis(
         evaluation=evaluation,
         judges=tuple(judges or usual_judges),

@@ -14,6 +14,7 @@ from evalcore.errors import OverreadError
 from evalcore.reading import exposing, overriding
 from evalcore.reading.read_queries import Opened
 from evalcore.reading.reviewing import Decision, as_label
+from evalcore.study.frames import records
 from evalcore.study.policies import check_can_give_verdict, check_can_open, reason
 from evalcore.study.schema import Acuity, Cause, Label, Severity, Source, Viewer
 from pages.shared import common, html
@@ -217,12 +218,6 @@ class Cells:
             st.session_state[key] = stored
             self._drawn[key] = seen
         return key
-
-
-def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as dictionaries, what is missing as None."""
-    known = rows.astype(object).where(rows.notna(), None)
-    return [{str(name): value for name, value in row.items()} for row in known.to_dict(orient="records")]
 
 
 def read(row: dict[str, Any]) -> str:

@@ -17,8 +17,8 @@ NAME_LEAST, NAME_ANYHOW = 100, 200
 """The least width of a column of names, and the one where the table does not fit beside the sidebar anyhow."""
 ROOM_PIXELS = 980
 """What a window of 1280 has beside the sidebar."""
-WRAPS_FROM, LINE_PIXELS, MOST_LINES = 66, 20, 6
-"""Streamlit breaks words of a cell into lines only in rows of more than 64 pixels."""
+WRAPPED_PIXELS = 66
+"""The height of a row of several lines: Streamlit breaks words of a cell into lines only above 64 pixels."""
 NOTHING = ("", NO_VALUE, 0)
 CLICKED: Mapping[str, Any] = {"on_select": "rerun", "selection_mode": ["single-row", "single-cell"]}
 
@@ -50,13 +50,10 @@ def formats(table: pd.DataFrame, names: Collection[str] = ()) -> dict[str, Any]:
 
 
 def row_pixels(table: pd.DataFrame, names: Collection[str] = ()) -> int:
-    """The height of a row: of one line, or of as many as the longest name takes, so that it stands there whole."""
+    """The height of a row: higher where a name takes more than a line. What is longer still, a double click shows."""
     widths = _widths(table, names)
-    whole = {name: width([name, *table[name].astype(str)]) for name in names if name in widths}
-    lines = max((math.ceil((whole[name] - FRAME_PIXELS) / (widths[name] - FRAME_PIXELS)) for name in whole), default=1)
-    if lines < 2:  # noqa: PLR2004 - more than one line
-        return ROW_PIXELS
-    return max(WRAPS_FROM, LINE_PIXELS * (min(lines, MOST_LINES) + 1))  # a line more: words do not fill theirs
+    cut_off = (width([name, *table[name].astype(str)]) > widths[name] for name in names if name in widths)
+    return WRAPPED_PIXELS if any(cut_off) else ROW_PIXELS
 
 
 def _widths(table: pd.DataFrame, names: Collection[str]) -> dict[str, int]:

@@ -14,6 +14,8 @@ from evalcore.figures.numbers import numbers
 from evalcore.study.csv_cells import guarded
 
 FETCHED = "figures_fetched"
+PERCENT = {f"{n}%": f"{n} %" for n in range(101)}
+"""Ticks of shares with the space that stands before the sign in every sentence: Plotly's own format knows none."""
 _HTML = """<span>Save</span> <button name="svg" title="Save as SVG">SVG</button> <button name="png" title="Save as PNG">PNG</button>
 <button name="csv" title="Save the numbers as CSV">Numbers</button>"""
 _CSS = """
@@ -34,6 +36,8 @@ def ink() -> str:
 
 def figure(drawn: go.Figure, *, key: str, alt: str, **more: Any) -> Any:
     """A figure, to be saved as SVG, PNG or numbers; `alt` is for those who do not see it. Returns what was selected."""
+    for spaced in (drawn.update_xaxes, drawn.update_yaxes):
+        spaced(labelalias=PERCENT, selector={"tickformat": ".0%"})
     event = st.plotly_chart(inked(drawn), config={"displayModeBar": False}, key=key, alt=alt, **more)
     cells = numbers(drawn).map(lambda cell: guarded(cell) if isinstance(cell, str) else cell)
     data = {

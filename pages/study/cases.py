@@ -119,15 +119,17 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
     labels = common.ask(setting_queries.labels_of_cases, common.blind(viewer))
     maps = label_maps.maps(tables)
     counts = label_maps.label_counts(labels, maps)
-    sources = list(dict.fromkeys([*counts["source"], *tables]))
+    spelt = dict(zip(labels["source"].map(label_maps.fold), labels["source"], strict=True))
+    sources = [spelt.get(source, source) for source in dict.fromkeys([*counts["source"], *tables])]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        source = st.selectbox(
+        called = st.selectbox(
             "Source", sources, key="label_map_source", width=320, accept_new_options=not disabled, disabled=not sources
         )
-    source = label_maps.fold(source or label_maps.LEVELS)
+    called = called or label_maps.LEVELS
+    source = label_maps.fold(called)
     whose = ["This map comes with Overread."] if source in label_maps.default_tables() else []
     whose = ["This map is the study's own."] if source in own else whose
-    st.html(html.items([*whose, *label_maps.count_sentences(counts, source, maps)]))
+    st.html(html.items([*whose, *label_maps.count_sentences(counts, called, maps)]))
     table = tables.get(source, tables[label_maps.LEVELS])
     rows = [*table, *((label, "") for label in label_maps.unknown(counts, source))]
     edited = _editor(source, rows, label_maps.beside(counts, source, rows, maps), disabled=disabled)
@@ -153,7 +155,7 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
             "CSV with the columns label and meaning",
             "csv",
             key="label_map",
-            words=f"would replace the map of {source} whole.",
+            words=f"would replace the map of {called} whole.",
             button="Replace the map by this file",
             act=lambda text, name: _set_map(viewer, source, label_maps.parse(text, name)),
         )

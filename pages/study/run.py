@@ -9,16 +9,15 @@ import streamlit as st
 from evalcore.errors import OverreadError
 from evalcore.runs import acts as runs, queries, summary, worker
 from evalcore.runs.acts import MAX_CONCURRENCY
-from evalcore.runs.known_models import key_of
 from evalcore.runs.queries import Progress, RunRow, Subject
-from evalcore.runs.spec import RunSpec
+from evalcore.runs.spec import RunSpec, key_of
 from evalcore.stats.wording import counted
+from evalcore.study.frames import records
 from evalcore.study.policies import allows, check_can_run, check_can_see_replies, own_act, reason, visible_verdicts
 from evalcore.study.schema import CASES, Format, Outcome, RunKind, RunState, Viewer
 from evalcore.study.tables import now
 from pages.shared import common, filters, html, routes
 from pages.shared.html import Fold, escaped, verbatim
-from pages.shared.rubric import records
 
 NOTHING, LONGEST, ON_A_PAGE = "–", 400, 10
 REPLY, ERROR = Fold(400, 6), Fold(240, 3)  # of a reply as much stands there as tells what went wrong; the rest unfolds

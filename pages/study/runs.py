@@ -8,11 +8,11 @@ import streamlit as st
 
 from evalcore.errors import RunRefused
 from evalcore.judges.splits import sets_written
-from evalcore.runs import acts as runs, known_models, queries
+from evalcore.runs import acts as runs, queries
 from evalcore.runs.acts import MAX_CONCURRENCY, Planned
 from evalcore.runs.prompts import own_prompt, spec_for
 from evalcore.runs.queries import RunRow
-from evalcore.runs.spec import ModelSettings, RunSpec
+from evalcore.runs.spec import ModelSettings, RunSpec, example_models, key_of, known_models, model_named, models_file
 from evalcore.runs.summary import dollars, duration, how_words, told
 from evalcore.runs.worker import alive
 from evalcore.stats.wording import counted
@@ -56,7 +56,6 @@ NO_KEY = (
     "A model that needs a key has to stand in the file of models, which names the variable that holds the key. No key is typed here, and none is sent to an "
     "address that is typed here."
 )
-NO_FILE = "There is no file of models (models.toml) here: type a name, and say where the model is."
 OWN = (
     "The file's text is the question. It names {conversation}, {response} and {criterion} once each, and {points} if wanted; each is replaced by "
     "that part. How to reply is said before it. Its version is the file's name with a hash. Say which exported sets it was made with: it is never "
@@ -87,7 +86,7 @@ def show(viewer: Viewer) -> None:
     if not why_not:
         st.html(html.items(STEPS))
         with st.expander("An example of models.toml", icon=":material/description:"):
-            st.code(known_models.example(), language="toml", wrap_lines=True)
+            st.code(example_models(), language="toml", wrap_lines=True)
 
 
 def _list(viewer: Viewer, rows: list[RunRow]) -> None:
@@ -183,9 +182,9 @@ def _form(viewer: Viewer) -> None:
 
 
 def _who(kind: RunKind) -> ModelSettings | None:
-    path, known = known_models.usual_file(), None
+    path, known = models_file(), None
     with common.shown_errors():
-        known = known_models.load(path) if path is not None else {}
+        known = known_models(path) if path is not None else {}
     if known is None:
         return None
     whom, may_type = "Judge" if kind is RunKind.JUDGE else "Model", provider() is None
@@ -198,7 +197,7 @@ def _who(kind: RunKind) -> ModelSettings | None:
         if name and model is None and may_type:
             model = _elsewhere(name.strip())
     if model is None:
-        words = NO_FILE
+        words = "There is no file of models (models.toml) here: type a name, and say where the model is."
         if path is not None:
             words = f"{path.name} has {counted(len(known), 'model')}{'; another one can be named by its address' if may_type else ''}."
         st.html(html.quiet(NO_KEY if name else words))
@@ -207,7 +206,7 @@ def _who(kind: RunKind) -> ModelSettings | None:
         model = msgspec.structs.replace(model, temperature=TEMPERATURE)
     st.html(html.quiet(how_words(model) + (f". {NO_KEY}" if model.name not in known else ".")))
     try:
-        known_models.key_of(model)
+        key_of(model)
     except RunRefused as error:
         st.html(html.notice(f"{error}. Set it, then start Overread again.", kind="warning"))
         return None
@@ -229,7 +228,7 @@ def _elsewhere(name: str) -> ModelSettings | None:
     if not address.strip():
         return None
     with common.shown_errors():
-        return known_models.named(
+        return model_named(
             name, path=None, base_url=address.strip(), api_model=api_model.strip() or None, temperature=temperature,
             price_in=price_in, price_out=price_out,
         )  # fmt: skip

@@ -245,7 +245,7 @@ def test_ambiguous_cases_lead_to_browse_in_the_order_of_the_surest(engine: Engin
     assert set(listed["Model"] + listed["Format"]) == {"Briar-1qa"}
 
 
-def test_a_long_name_of_a_model_stands_whole_in_the_list_of_ambiguous_cases(engine: Engine, look: Look):
+def test_a_long_name_of_a_model_takes_several_lines_in_the_list_of_ambiguous_cases(engine: Engine, look: Look):
     world.tampered(
         engine,
         "UPDATE model SET name = :name WHERE name = 'Alder-2'",

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from evalcore.figures.colours import INK, INK_ON_SLATE
 from evalcore.figures.frames import CUT, LINE_CHARACTERS, framed, inked, on_lines
-from pages.shared import html as shared_html, tables
+from pages.shared import html as shared_html, tables, theme
 
 
 def test_a_column_that_says_nothing_is_left_out_where_it_may_be():
@@ -41,17 +41,14 @@ def test_words_have_the_width_of_the_longest_and_names_the_room_that_is_left():
     assert found["Who"]["width"] == tables.ROOM_PIXELS - tables.WIDEST - found["Short"]["width"] - n_wide
 
 
-def test_a_name_that_its_column_cannot_hold_takes_several_lines_and_one_that_it_can_one():
+def test_a_name_that_its_column_cannot_hold_takes_higher_rows_and_one_that_it_can_one():
     numbers = {f"Of {place}": ["0.123 [0.100, 0.146]"] for place in range(6)}
     short, long = (
         tables.frame({"Model": [name], **numbers}) for name in ("Alder-2", "organisation/tuned-for-health-" * 3)
     )
     assert tables.row_pixels(short, ("Model",)) == tables.ROW_PIXELS
     wide = tables.formats(long, ("Model",))["Model"]["width"]
-    n_lines = tables.LETTER_PIXELS * 90 / (wide - tables.FRAME_PIXELS)
-    assert tables.row_pixels(long, ("Model",)) >= max(
-        tables.WRAPS_FROM, tables.LINE_PIXELS * min(n_lines, tables.MOST_LINES)
-    )
+    assert tables.row_pixels(long, ("Model",)) == tables.WRAPPED_PIXELS > 64
     total = wide + sum(tables.formats(long, ("Model",))[name]["width"] for name in numbers)
     assert total <= tables.ROOM_PIXELS
     assert tables.height(3, row_pixels=66) == 38 + 3 * 66
@@ -103,3 +100,15 @@ def test_all_words_of_a_figure_are_drawn_in_ink_which_the_style_sheet_gives_each
     assert f"--or-ink: light-dark({INK}, {INK_ON_SLATE})" in shared_html.STYLE
     for kind in ("fill", "stroke"):
         assert f'[style*="{kind}: rgb({drawn})"] {{ {kind}: var(--or-ink) !important; }}' in shared_html.STYLE
+
+
+def test_ticks_of_shares_have_the_space_that_sentences_have_and_others_stay(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(theme.st, "plotly_chart", lambda figure, **_how: drawn.append(figure))
+    monkeypatch.setattr(theme, "_save", lambda **_how: None)
+    figure = go.Figure(go.Scatter(x=[0.2, 1], y=[0.1, 0.4]))
+    figure.update_xaxes(tickformat=".0%")
+    figure.update_yaxes(tickformat=".2f")
+    theme.figure(figure, key="shares", alt="Shares")
+    assert (drawn[0].layout.xaxis.labelalias["20%"], drawn[0].layout.xaxis.labelalias["100%"]) == ("20 %", "100 %")
+    assert drawn[0].layout.yaxis.labelalias is None

@@ -20,10 +20,10 @@ from evalcore.runs.worker import work
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing
+from evalcore.study.frames import records
 from evalcore.study.policies import check_can_run, check_can_see_replies, reason
 from evalcore.study.schema import CASES, STREAK, Administrator, Outcome, Role, Rules, RunKind, RunState
 from pages.shared import common
-from pages.shared.rubric import records
 from pages.study import run as one_run, run as study_run, runs
 from tests.page_steps import LEAD, PHYSICIAN, said
 from tests.run_commands import models_file

@@ -20,6 +20,7 @@ from pages.study import cases
 from tests import triage_cases
 from tests.page_steps import cookie_of, said
 from tests.triage_cases import settings_with
+from tests.world import tampered
 
 SECTION = "from pages.shared import common\nfrom pages.study import cases\ncases.settings(common.require())"
 LEAD, READER = "Ana Ruiz", "Dr. Kofi Adu"
@@ -92,6 +93,18 @@ def test_a_source_without_a_map_says_so_and_its_name_stays_text(section):
     shown = said(app)
     assert "<b>hotline</b> has no map of its own yet" in shown
     assert "The map does not know 'red', on 1 case" in shown
+
+
+def test_a_source_is_called_as_its_cases_spell_it_and_a_map_without_cases_as_it_is_kept(section, location):
+    engine = open_study(location)
+    tampered(engine, "UPDATE acuity_case SET source = 'clinic-letters' WHERE source = '<b>hotline</b>'")
+    engine.dispose()
+    app = section()
+    assert app.selectbox(key="label_map_source").options[0] == "clinic-letters"
+    assert "clinic letters" not in app.selectbox(key="label_map_source").options
+    assert "levels" in app.selectbox(key="label_map_source").options
+    assert "clinic-letters has no map of its own yet" in said(app)
+    assert "The map does not know 'red', on 1 case" in said(app)
 
 
 def test_a_label_that_no_map_knows_waits_to_be_filled_in_and_is_left_out_while_it_is_empty(section, study, monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric import benchmark, corrected, drawings, judge_only, scores
+from evalcore.rubric import benchmark, corrected, drawings, judge_only
 
 
 def test_the_share_of_a_theme_is_its_count_of_the_whole():
@@ -21,12 +21,6 @@ def test_published_scores_begin_with_the_highest():
 def test_disagreement_is_twice_the_share_of_the_smaller_side():
     votes = pd.DataFrame({"Magpie": [1.0, 1.0, 1.0], "Wren": [1.0, 0.0, 1.0], "Rook": [1.0, np.nan, 0.0]})
     assert drawings.disagreement(votes).round(2).tolist() == [0.0, 1.0, 0.67]
-
-
-def test_a_score_is_achieved_over_positive_points():
-    assert scores.rubric_scores(np.array([0, 0, 0]), np.array([5.0, 3.0, -2.0]), np.array([1.0, 0.0, 1.0]), 1)[
-        0
-    ].tolist() == [0.375]
 
 
 def test_an_interval_for_looks_at_any_time_is_narrowest_at_three_hundred_units():

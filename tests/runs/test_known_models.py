@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evalcore.errors import RunRefused
-from evalcore.runs.known_models import key_of, load, named
-from evalcore.runs.spec import ModelSettings
+from evalcore.runs.spec import ModelSettings, key_of, known_models, model_named
 
 ROOT = Path(__file__).resolve().parents[2]
 URL = "http://127.0.0.1:8000/v1"
@@ -29,14 +28,14 @@ def models(tmp_path):
 
 
 def test_the_example_file_can_be_read():
-    known = load(ROOT / "data" / "models.example.toml")
+    known = known_models(ROOT / "data" / "models.example.toml")
     first = next(iter(known.values()))
     assert (first.name, first.api_model, first.price_out) == ("gpt-4.1", "gpt-4.1-2025-04-14", 8.0)
     assert [model.key_variable for model in known.values()] == ["OPENAI_API_KEY", None]
 
 
 def test_what_a_table_leaves_out_keeps_its_default(models):
-    known = load(models(f'[models."m 1"]\nbase_url = "{URL}/"\ntemperature = 1\n'))
+    known = known_models(models(f'[models."m 1"]\nbase_url = "{URL}/"\ntemperature = 1\n'))
     assert known == {"m 1": ModelSettings(name="m 1", base_url=URL, api_model="m 1", temperature=1)}
 
 
@@ -65,40 +64,42 @@ def test_a_file_says_what_was_written_into_it(tmp_path_factory, names, given):
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in ({"base_url": URL} | given).items()]
     tables = [f"[models.{json.dumps(name, ensure_ascii=False)}]" for name in names]  # a string of JSON is one of TOML
     path.write_text("\n".join(line for table in tables for line in (table, *lines)), "utf-8")
-    known = load(path)
+    known = known_models(path)
     assert list(known) == names
     for name in names:
         assert known[name] == ModelSettings(**{"name": name, "base_url": URL, "api_model": name} | given)
-        assert named(name, path=path) == known[name]
+        assert model_named(name, path=path) == known[name]
 
 
 def test_options_win_over_the_file(models):
     path = models(f'[models.m]\nbase_url = "{URL}"\ntemperature = 0.5\nprice_in = 2.0\nkey_variable = "M_KEY"\n')
-    found = named("m", path=path, temperature=0.0, api_model="m-2", price_in=None, structured=False)
+    found = model_named("m", path=path, temperature=0.0, api_model="m-2", price_in=None, structured=False)
     assert (found.temperature, found.api_model, found.price_in, found.structured) == (0.0, "m-2", 2.0, False)
     assert found.key_variable == "M_KEY"
 
 
 def test_a_model_without_a_table_is_made_of_the_options(models):
-    assert named("new", path=None, base_url=URL) == ModelSettings(name="new", base_url=URL, api_model="new")
-    assert named("new", path=models(""), base_url=URL, max_tokens=9).max_tokens == 9
+    assert model_named("new", path=None, base_url=URL) == ModelSettings(name="new", base_url=URL, api_model="new")
+    assert model_named("new", path=models(""), base_url=URL, max_tokens=9).max_tokens == 9
 
 
 def test_the_files_key_is_not_sent_to_another_host(models):
     path = models('[models.m]\nbase_url = "https://api.example/v1"\nkey_variable = "M_KEY"\n')
-    assert named("m", path=path, base_url="https://api.example/v2").key_variable == "M_KEY"
-    assert named("m", path=path, base_url="https://elsewhere.example/v1").key_variable is None
-    assert named("m", path=path, base_url="http://api.example/v1").key_variable is None  # the same, and not encrypted
+    assert model_named("m", path=path, base_url="https://api.example/v2").key_variable == "M_KEY"
+    assert model_named("m", path=path, base_url="https://elsewhere.example/v1").key_variable is None
+    assert (
+        model_named("m", path=path, base_url="http://api.example/v1").key_variable is None
+    )  # the same, and not encrypted
     with pytest.raises(RunRefused, match="base_url"):
-        named("m", path=path, base_url="http://[::1/v1")
-    assert named("m", path=path, base_url=URL, key_variable="OTHER").key_variable == "OTHER"
+        model_named("m", path=path, base_url="http://[::1/v1")
+    assert model_named("m", path=path, base_url=URL, key_variable="OTHER").key_variable == "OTHER"
 
 
 def test_a_model_that_nobody_places_is_refused_with_the_names_that_are_known(models):
     with pytest.raises(RunRefused, match=r"c: expected this model in a file.*models\.toml has a, b"):
-        named("c", path=models(f'[models.a]\nbase_url = "{URL}"\n[models.b]\nbase_url = "{URL}"\n'))
+        model_named("c", path=models(f'[models.a]\nbase_url = "{URL}"\n[models.b]\nbase_url = "{URL}"\n'))
     with pytest.raises(RunRefused, match="no file of models was named"):
-        named("c", path=None)
+        model_named("c", path=None)
 
 
 @pytest.mark.parametrize(
@@ -123,13 +124,13 @@ def test_a_model_that_nobody_places_is_refused_with_the_names_that_are_known(mod
 )
 def test_a_wrong_value_is_named_by_file_and_key(models, line, said):
     with pytest.raises(RunRefused, match=r'^models\.toml: models\."m"(\.|: )' + said):
-        load(models(f'[models.m]\nbase_url = "{URL}"\n{line}\n'))
+        known_models(models(f'[models.m]\nbase_url = "{URL}"\n{line}\n'))
 
 
 @pytest.mark.parametrize("key", ["key", "api_key", "apikey", "token", "password", "secret", "Authorization", "bearer"])
 def test_a_key_in_the_file_is_refused_and_not_repeated(models, key):
     with pytest.raises(RunRefused, match="never kept in this file: put it into an environment variable") as refused:
-        load(models(f'[models.m]\nbase_url = "{URL}"\n{key} = "{SECRET}"\n'))
+        known_models(models(f'[models.m]\nbase_url = "{URL}"\n{key} = "{SECRET}"\n'))
     assert SECRET not in str(refused.value)
 
 
@@ -138,7 +139,7 @@ def test_a_key_where_the_name_of_its_variable_belongs_is_refused_and_not_repeate
     with pytest.raises(
         RunRefused, match=r"key_variable: expected the name of an environment variable in capital letters"
     ) as refused:
-        load(models(f'[models.m]\nbase_url = "{URL}"\nkey_variable = "{pasted}"\n'))
+        known_models(models(f'[models.m]\nbase_url = "{URL}"\nkey_variable = "{pasted}"\n'))
     assert pasted not in str(refused.value)
 
 
@@ -162,17 +163,17 @@ def test_a_key_where_the_name_of_its_variable_belongs_is_refused_and_not_repeate
 )
 def test_a_base_url_is_a_plain_address(models, address):
     with pytest.raises(RunRefused, match=r'models\."m"\.base_url: expected an address up to and without') as refused:
-        load(models(f'[models.m]\nbase_url = "{address}"\n'))
+        known_models(models(f'[models.m]\nbase_url = "{address}"\n'))
     assert SECRET not in str(refused.value)
     with pytest.raises(RunRefused, match="expected an address"):
-        named("m", path=None, base_url=address)
+        model_named("m", path=None, base_url=address)
 
 
 @pytest.mark.parametrize(
     "address", ["http://[::1]:8000/v1", "https://api.example", "http://localhost:1/v1/", "HTTP://Host/v1"]
 )
 def test_every_usual_address_is_taken(address):
-    assert named("m", path=None, base_url=address).base_url == address.rstrip("/")
+    assert model_named("m", path=None, base_url=address).base_url == address.rstrip("/")
 
 
 @pytest.mark.parametrize(
@@ -189,19 +190,19 @@ def test_every_usual_address_is_taken(address):
 )
 def test_what_is_no_file_of_models_is_refused(models, text, said):
     with pytest.raises(RunRefused, match=said):
-        load(models(text))
+        known_models(models(text))
 
 
 def test_an_empty_file_knows_no_model(models):
-    assert load(models("")) == {}
+    assert known_models(models("")) == {}
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(RunRefused, match=r"none\.toml: cannot be read: No such file"):
-        load(tmp_path / "none.toml")
+        known_models(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes("# é".encode("latin-1"))
     with pytest.raises(RunRefused, match=r"latin\.toml: expected UTF-8"):
-        load(tmp_path / "latin.toml")
+        known_models(tmp_path / "latin.toml")
 
 
 def test_the_key_comes_from_the_environment(monkeypatch):

@@ -74,8 +74,6 @@ def _same(table: str, column: str) -> str:
     return f"coalesce(({same}), stored.{column})"
 
 
-_RUN_KIND = "CASE WHEN stored.kind = 'judge' THEN 'judge' ELSE 'model' END"
-_RATER_KIND = "CASE WHEN stored.kind = 'judge' THEN 'judge' END"
 _CHANGED: dict[str, dict[str, dict[str, str]]] = {
     HIDDEN: {"verdict": {"supersedes": _BEFORE}},
     WITHDRAWN: {"verdict": {"supersedes": _BEFORE}},
@@ -84,12 +82,12 @@ _CHANGED: dict[str, dict[str, dict[str, str]]] = {
         "response": {"dataset": _name("'evaluation'", "dataset")},
         "model": {"name": _name("'model'", "name")},
         "published_matrix": {"model": _name("'model'", "model")},
-        "rater": {"name": _name(_RATER_KIND, "name")},
+        "rater": {"name": _name("CASE WHEN stored.kind = 'judge' THEN 'judge' END", "name")},
         "assignment": {"judge": _name("'judge'", "judge")},
         "reading": {"judge": _name("'judge'", "judge")},
         "study": {"judge": _name("'judge'", "judge")},
         "judge_confidence": {"judge": _name("'judge'", "judge")},
-        "run": {"name": _name(_RUN_KIND, "name")},
+        "run": {"name": _name("CASE WHEN stored.kind = 'judge' THEN 'judge' ELSE 'model' END", "name")},
     },
     MERGED: {"response": {"model_id": _same("model", "model_id")}, "verdict": {"rater_id": _same("rater", "rater_id")}},
 }
