@@ -209,6 +209,8 @@ def main() -> None:
         else:
             raise
         sys.exit(1)
+    finally:
+        gc.freeze()  # else Python looks for garbage among all that was imported once more before it ends
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 PREFIX = "OVERREAD_"
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """What the environment may set.
 
     Attributes:
@@ -39,7 +38,7 @@ class Settings(BaseSettings):
         studies: The TOML file of a server's studies; None: the one of `db`.
     """
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     db: str = "overread.db"
     healthbench_url: str = "https://openaipublic.blob.core.windows.net/simple-evals/healthbench"
@@ -68,13 +67,13 @@ class Settings(BaseSettings):
 
 def settings() -> Settings:
     """The settings of the present environment; read anew only where a variable of ours has changed, since checking takes a millisecond."""
-    ours = [(name, os.environ[name]) for name in os.environ if name.upper().startswith(PREFIX)]
-    return _checked(frozenset(ours))
+    named = ((name.upper(), value) for name, value in os.environ.items())
+    return _checked(frozenset((name.removeprefix(PREFIX), value) for name, value in named if name.startswith(PREFIX)))
 
 
 @lru_cache(maxsize=1)
-def _checked(_environment: frozenset[tuple[str, str]]) -> Settings:
-    return Settings()
+def _checked(said: frozenset[tuple[str, str]]) -> Settings:
+    return Settings.model_validate({name.lower(): value for name, value in said})
 
 
 def shipped(name: str) -> Path:

@@ -77,8 +77,11 @@ _EARLIER = re.compile(r"00\d\d")
 _MIGRATION_LOCK, _IMPORT_LOCK = 0x6F766572, 0x696D706F  # any constants: "over", "impo"
 
 
-def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
-    """An engine on a database URL or the path of a SQLite file; nothing is created yet. `wait_seconds`: for others' writing, before it is a fault."""
+def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS, of_pages: bool = False) -> Engine:
+    """An engine on a database URL or the path of a SQLite file; nothing is created yet. `wait_seconds`: for others' writing, before it is a fault.
+
+    `of_pages`: it has many connections at once, so that each keeps less in memory.
+    """
     try:
         of_file = f"sqlite:///{Path(location).expanduser().resolve()}"
         of_server = re.sub(r"^postgres(ql)?://", "postgresql+psycopg://", location)
@@ -101,7 +104,6 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
         event.listen(engine, "begin", _begin_postgres)
     else:
         event.listen(engine, "do_connect", _open_file)
-        of_pages = wait_seconds == PRESS_SECONDS
         event.listen(engine, "connect", partial(_prepare_sqlite, cache_kb=_CACHE_KB // (4 if of_pages else 1)))
         event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -423,9 +425,9 @@ def keep(session: Session) -> None:
             _log.warning("The last hash of the trail could not be kept in %s: %s", kept, error.strerror or error)
 
 
-def open_study(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
+def open_study(location: str, *, wait_seconds: float = PATIENT_SECONDS, of_pages: bool = False) -> Engine:
     """Connect and bring the tables up to date; a SQLite file that needs it is copied first."""
-    engine = connect(location, wait_seconds=wait_seconds)
+    engine = connect(location, wait_seconds=wait_seconds, of_pages=of_pages)
     try:
         migrate(engine)
     except OverreadError:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 from evalcore.study import browse, store  # noqa: E402 - found beside this file, installed or not
 from evalcore.study.browse import Filters  # noqa: E402
-from evalcore.study.db import reading, writing  # noqa: E402
+from evalcore.study.db import Engine, connect, reading, writing  # noqa: E402
 from tests.benchmarks import _large  # noqa: E402
 
 ASKED = {
@@ -37,12 +37,12 @@ def main() -> None:
     asked.add_argument("--models", type=int, default=60)
     asked.add_argument("--examples", type=int, default=_large.N_EXAMPLES)
     asked.add_argument("--repeats", type=int, default=5, help="each time is the worst of so many")
+    asked.add_argument(
+        "--db", type=Path, help="a study that is there already, which is only read, instead of a new one"
+    )
     given = asked.parse_args()
     with TemporaryDirectory() as folder:
-        engine = _large.made(Path(folder) / "study.db", n_models=given.models, n_judges=3, n_examples=given.examples)
-        with writing(engine) as session:  # a sentence a response, and the word that is looked for in every one
-            numbers = [n for _ in range(given.models) for n in range(1, given.examples + 1)]
-            store.Bulk(session).index((number, [_large.SENTENCE]) for number in numbers)
+        engine = connect(str(given.db)) if given.db else made(Path(folder) / "study.db", given.models, given.examples)
         with reading(engine) as session:
             browse.examples(session, Filters())
             floor = worst(lambda: len(browse.examples(session, Filters())), given.repeats)
@@ -52,6 +52,15 @@ def main() -> None:
                 took = worst(lambda filters=filters: len(browse.examples(session, filters)), given.repeats)
                 print(f"{words}: {took / floor:.1f} x the floor, {1000 * took:.0f} ms, {n_found:,} conversations")
         engine.dispose()
+
+
+def made(path: Path, n_models: int, n_examples: int) -> Engine:
+    """A study with three judges, and the words of all responses to search."""
+    engine = _large.made(path, n_models=n_models, n_judges=3, n_examples=n_examples)
+    with writing(engine) as session:  # a sentence a response, and the word that is looked for in every one
+        numbers = [n for _ in range(n_models) for n in range(1, n_examples + 1)]
+        store.Bulk(session).index((number, [_large.SENTENCE]) for number in numbers)
+    return engine
 
 
 def worst(act: Callable[[], object], repeats: int) -> float:
