@@ -129,15 +129,17 @@ def by_group(viewer: Viewer, chosen: Analysis) -> None:
     words = corrected_groups.group_words(scores, of_groups["tests"], word, chosen.primary)
     _corrected_groups(scores, differences, words, word)
     judge = listed(chosen.judges)
-    with st.expander(f"{judge}'s opinion alone, not corrected"):
-        columns, alt = corrected_groups.judged_columns(judged, word), f"Scores by {word} in the judge's opinion"
-        tables.show(columns, key="models_groups_judged", names=(word.capitalize(),), alt=alt)
-        st.html(
-            html.foot(
-                f"These are {judge}'s opinion: intervals leave out how often the judge is wrong. They are 95 %, clustered by example; of fewer than "
-                f"{SMALL} examples an interval promises too much. Responses without a score: {judged['n_undefined'].sum():,}, counted once a group."
+    label = f"{judge}'s opinion alone, not corrected"
+    with st.expander(label, key="models_groups_opinion", on_change="rerun") as opinion:
+        if opinion.open:
+            columns, alt = corrected_groups.judged_columns(judged, word), f"Scores by {word} in the judge's opinion"
+            tables.show(columns, key="models_groups_judged", names=(word.capitalize(),), alt=alt)
+            st.html(
+                html.foot(
+                    f"These are {judge}'s opinion: intervals leave out how often the judge is wrong. They are 95 %, clustered by example; of fewer than "
+                    f"{SMALL} examples an interval promises too much. Responses without a score: {judged['n_undefined'].sum():,}, counted once a group."
+                )
             )
-        )
     rule = (
         "the points of met criteria of that tag over the positive points of that tag; an example without positive points there is left out, not 0"
         if grouping in OF_CRITERIA
@@ -167,11 +169,12 @@ def _corrected_groups(scores: pd.DataFrame, differences: pd.DataFrame, words: st
         tables.show(columns, key="models_groups", names=names[:1], alt=f"Corrected scores by {grouping}")
     known = differences.loc[differences["difference"].notna()]
     if not known.empty:
-        with st.expander("Differences between models"):
-            columns = corrected_groups.group_difference_columns(known, grouping)
-            alt = f"Differences of corrected scores by {grouping}"
-            tables.show(columns, key="models_group_differences", names=names, alt=alt)
-            st.html(html.quiet(f"p is adjusted by Holm over the {len(known):,} differences of this table."))
+        with st.expander("Differences between models", key="models_groups_pairs", on_change="rerun") as pairs:
+            if pairs.open:  # of 60 models there are thousands
+                columns = corrected_groups.group_difference_columns(known, grouping)
+                alt = f"Differences of corrected scores by {grouping}"
+                tables.show(columns, key="models_group_differences", names=names, alt=alt)
+                st.html(html.quiet(f"p is adjusted by Holm over the {len(known):,} differences of this table."))
 
 
 def further(rubric_data: RubricData, chosen: Analysis) -> dict[str, pd.DataFrame]:
