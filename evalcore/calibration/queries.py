@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 import pandas as pd
-from sqlalchemy import and_, case, func, select
+from sqlalchemy import and_, case, exists, func, select
 from sqlmodel import Session, col
 
 from evalcore.rubric import queries as rubric_queries
@@ -31,6 +31,9 @@ def beside_reads(
     say met), is_drawn (one of them was drawn with a known probability), reference_drawn (of these alone),
     inclusion_probability (over all drawings); NaN where there is none.
     """
+    if not _is_stated(session):  # then nothing is joined that would be left out
+        numbers = dict.fromkeys(("item_id", "example_id", "response_id", "criterion_id", "n_reads"), "int64")
+        return pd.DataFrame(columns=COLUMNS, dtype=float).astype({**numbers, "judge": "category", "is_drawn": bool})
     reads = _reads(session, judged or partial(rubric_queries.judged, session))
     labels = _judged(session).merge(reads, on="item_id")
     kept = labels.loc[~labels["example_id"].isin(list(blind)), COLUMNS]
@@ -65,6 +68,13 @@ def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
     counts = frame(session, statement)
     counts["label"] = counts["label"].map(MET).astype(float)
     return counts.astype({"mean_confidence": float, "n": int, "n_above": int, "n_below": int})
+
+
+def _is_stated(session: Session) -> bool:
+    """Whether a judge has stated how sure it is of any criterion."""
+    table = TABLES["verdict"].c
+    stating = table.confidence.is_not(None), table.stage == Stage.JUDGE, table.criterion_id.is_not(None)
+    return bool(session.connection().execute(select(exists().where(*stating))).scalar_one())
 
 
 def _reads(session: Session, judged: Callable[[], RubricData]) -> pd.DataFrame:
