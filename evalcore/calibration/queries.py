@@ -57,10 +57,10 @@ def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
         )
         .join(Rater, and_(col(Rater.id) == table.rater_id, is_judge()))
         .where(
+            table.confidence.is_not(None),  # first: most studies state none, and what is looked at first decides
             table.criterion_id.is_not(None),
             table.stage == Stage.JUDGE,
             table.label.in_(list(MET)),
-            table.confidence.is_not(None),
             not_superseded(),
         )
         .group_by(col(Rater.name), table.label)

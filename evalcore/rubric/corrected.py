@@ -14,7 +14,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 from evalcore.rubric.data import RubricData, first_reads, is_drawn, votes
 from evalcore.rubric.length_adjusted import steps
 from evalcore.stats import estimator
-from evalcore.stats.arrays import Floats, Numbers, cells_of, rows_by_code
+from evalcore.stats.arrays import Floats, Numbers, cells_of, occurring, rows_by_code
 from evalcore.stats.intervals import LEVEL, ROUNDING
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import counted
@@ -330,45 +330,47 @@ def estimator_inputs(
     of_responses, items = responses.table, entering.items
     by_item = of_response[responses.codes]
     is_sorted = bool((by_item[1:] >= by_item[:-1]).all())  # as after an import of one model after the other
-    order = slice(None) if is_sorted else np.argsort(by_item, kind="stable")
-    place_of = np.arange(len(items))
-    place_of[order] = np.arange(len(items))
+    order: Any = slice(None) if is_sorted else np.argsort(by_item, kind="stable")
+    place_of = np.arange(len(items)) if is_sorted else np.argsort(order)
     codes, example_of = responses.codes[order], np.empty(len(of_response), dtype=np.int64)
-    item_weights = responses.coefficients(weights)[order]
+    item_weights = (responses.coefficients if weights is None else responses.weighted_coefficients(weights))[order]
     undesirable = items["points"].to_numpy()[order] < 0
     judged = [entering.judged[judge].to_numpy()[order] for judge in chosen]
-    reads = first_reads(entering.reads).loc[is_drawn, ["row", "met", "rater"]].astype({"rater": "category"})
+    reads = first_reads(entering.reads).loc[is_drawn]
+    reader, reader_names = pd.factorize(reads["rater"].to_numpy(), sort=True)
+    read_columns = {"row": reads["row"].to_numpy(), "met": reads["met"].to_numpy(), "reader": reader}
     voted = votes(entering.reads, settled=settled)
+    voted_columns = {str(name): voted[name].to_numpy() for name in voted}
     own = votes(entering.reads).set_index("row")["vote"] if settled else None
     last = np.cumsum(np.bincount(of_response, responses.n_items, len(names)).astype(np.int64))
+    example_id, reachable, n_chars = (of_responses[name].to_numpy() for name in ("example_id", "reachable", "n_chars"))
     models: list[EstimatorInputs] = []
-    read = (rows_by_code(by_item[table["row"]], len(names)) for table in (voted, reads))
+    read = (rows_by_code(by_item[columns["row"]], len(names)) for columns in (voted_columns, read_columns))
     for (model, evaluation), mine, of_voted, of_reads in zip(
         names.itertuples(index=False), rows_by_code(of_response, len(names)), *read, strict=True
     ):
         code = len(models)
         rows = slice(last[code - 1] if code else 0, last[code])
         n_items = rows.stop - rows.start
-        own_responses = of_responses.iloc[mine]
-        example_ids, of_example = np.unique(own_responses["example_id"].to_numpy(), return_inverse=True)
+        example_ids, of_example = np.unique(example_id[mine], return_inverse=True)
         labels = np.empty((n_items, len(judged)), dtype=np.result_type(np.float32, *judged), order="F")
         for place, column in enumerate(judged):
             labels[:, place] = column[rows]
-        of_model, reads_of_model = voted.iloc[of_voted], reads.iloc[of_reads]
+        of_model = {name: column[of_voted] for name, column in voted_columns.items()}
+        reads_of_model = {name: column[of_reads] for name, column in read_columns.items()}
         read_places = place_of[of_model["row"]] - rows.start
         sample, readers = _sample(read_places, n_items, of_model, reads_of_model, own)
-        loads = estimator.reading_loads(sample.probabilities, sample.places, sample.readers)
         counts: dict[str, float] = {
             "n_examples": len(example_ids),
             "n_responses": len(mine),
             "n_items": n_items,
             "n_left_out": int(n_left_out[code]),
-            "n_unreached": int((~own_responses["reachable"].astype(bool)).sum()) if len(sample.rows) else 0,
+            "n_unreached": int((~reachable[mine].astype(bool)).sum()) if len(sample.rows) else 0,
             "n_read": len(sample.rows),
-            "n_reads": int(reads_of_model["met"].notna().sum()),
+            "n_reads": int((~np.isnan(reads_of_model["met"])).sum()),
             "n_readers": sample.n_readers,
-            "n_effective_readers": estimator.effective_readers(loads),
-            "n_cannot_assess": int(reads_of_model["met"].isna().sum()),
+            "n_effective_readers": estimator.effective_readers(sample.loads),
+            "n_cannot_assess": int(np.isnan(reads_of_model["met"]).sum()),
             "n_units": sample.n_units,
         }
         example_of[mine] = of_example
@@ -376,9 +378,9 @@ def estimator_inputs(
         about = str(model), str(evaluation), population, sample, example_ids
         losses = NO_LOSSES
         if not np.isnan(penalty) and len(mine):
-            longer = np.bincount(of_example, steps(own_responses["n_chars"].to_numpy())) / np.bincount(of_example)
+            longer = np.bincount(of_example, steps(n_chars[mine])) / np.bincount(of_example)
             losses = penalty * _influences(longer, population.shares)
-        models.append(EstimatorInputs(*about, tuple(chosen), readers, counts, losses))
+        models.append(EstimatorInputs(*about, tuple(chosen), tuple(map(str, reader_names[readers])), counts, losses))
     return models
 
 
@@ -389,33 +391,32 @@ def _influences(values: Floats, shares: Floats) -> Floats:
 
 
 def _sample(
-    places_read: Numbers, n_items: int, voted: pd.DataFrame, reads: pd.DataFrame, own: pd.Series | None
-) -> tuple[estimator.Sample, tuple[str, ...]]:
-    """What was read of a model's items, at these places, and by whom.
+    places_read: Numbers, n_items: int, voted: dict[str, Any], reads: dict[str, Any], own: pd.Series | None
+) -> tuple[estimator.Sample, Numbers]:
+    """What was read of a model's items, at these places, and by whom: the codes of `reads`, in order.
 
     `own`: by row what the readers said, where settled labels take the place of that.
     """
-    read = voted["row"].to_numpy(dtype=np.int64)
-    probabilities = voted["inclusion_probability"].to_numpy(dtype=np.float64)
+    read, probabilities = voted["row"], voted["inclusion_probability"]
     stands_for = (1 / probabilities).sum() / max(n_items, 1)  # a drawing may be only partly read
-    voted_label: Floats = voted["vote"].to_numpy(dtype=np.float64)
+    voted_label: Floats = voted["vote"]
     is_settled = np.zeros(len(read), dtype=bool) if own is None else own.reindex(read).to_numpy() != voted_label
-    rows, met = reads["row"].to_numpy(dtype=np.int64), reads["met"].to_numpy(dtype=np.float64)
-    used = np.isin(rows, read)
-    used[used] = ~np.isnan(met[used]) | is_settled[np.searchsorted(read, rows[used])]
-    places, met = np.searchsorted(read, rows[used]), met[used]
-    readers, names = pd.factorize(reads["rater"].array[used], sort=True)
+    places = np.searchsorted(read, reads["row"])
+    used = np.append(read, -1)[places] == reads["row"]
+    used[used] = ~np.isnan(reads["met"][used]) | is_settled[places[used]]
+    places, met = places[used], reads["met"][used]
+    readers, numbers = occurring(reads["reader"][used])
     sample = estimator.Sample(
         rows=places_read,
         votes=voted_label,
         probabilities=(probabilities * stands_for).clip(max=1.0),
         units=pd.factorize(voted["unit"])[0].astype(np.int64),
         places=places,
-        readers=readers.astype(np.int64),
+        readers=readers,
         said=np.where(is_settled[places], voted_label[places], met),
         own=met,
     )
-    return sample, tuple(map(str, names))
+    return sample, numbers
 
 
 def lacking(inputs: EstimatorInputs, *, n_columns: int, in_general: bool) -> tuple[int, str]:
@@ -425,7 +426,7 @@ def lacking(inputs: EstimatorInputs, *, n_columns: int, in_general: bool) -> tup
         name: max(0, min(estimator.MIN_OF_A_SIGN, int(side.sum())) - int(side[sample.rows].sum()))
         for name, side in (("desirable", ~population.undesirable), ("undesirable", population.undesirable))
     }
-    examples = max(0, MIN_EXAMPLES_READ - len(np.unique(population.example[sample.rows])))
+    examples = max(0, MIN_EXAMPLES_READ - int(np.count_nonzero(np.bincount(population.example[sample.rows]))))
     effective = inputs.counts["n_effective_readers"]
     readers, by_whom = further_readers(sample.n_readers, effective) if in_general else (0, "")
     by_unit = max(1.0, len(sample.rows) / max(sample.n_units, 1))

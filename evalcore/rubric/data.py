@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.stats.arrays import Floats, Numbers, Truths, runs_of
+from evalcore.stats.arrays import Floats, Numbers, Truths, occurring, quotient, runs_of
 from evalcore.study.schema import REPEAT, Selection, Stage
 
 ITEM_COLUMNS = (
@@ -158,7 +158,12 @@ class Responses:
             found[self.codes[is_item]] = True
         return found
 
-    def coefficients(self, weights: pd.Series | None = None) -> Floats:
+    @cached_property
+    def coefficients(self) -> Floats:
+        """As the function, with one weight for all examples."""
+        return self.weighted_coefficients(None)
+
+    def weighted_coefficients(self, weights: pd.Series | None) -> Floats:
         """As the function."""
         responses = self.table
         weight = pd.Series(1.0, index=responses.index) if weights is None else responses["example_id"].map(weights)
@@ -180,7 +185,7 @@ def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Se
     P is the sum of the response's positive points, w the weight of its example, W the sum of the weights of all scored responses of the model in the
     evaluation. The score of a model is then the sum over its items of a times met, and its positive a add up to 1. Only items that `is_scored` may come.
     """
-    return pd.Series(Responses(items).coefficients(weights), index=items.index)
+    return pd.Series(Responses(items).weighted_coefficients(weights), index=items.index)
 
 
 def first_reads(reads: pd.DataFrame) -> pd.DataFrame:
@@ -207,9 +212,17 @@ def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> 
     counted = first_reads(reads)
     if drawn:
         counted = counted.loc[is_drawn(counted)]
-    named = {"vote": ("met", "mean"), "n_reads": ("met", "count"), "n_cannot_assess": ("unknown", "sum")}
-    named |= {"inclusion_probability": ("inclusion_probability", "max"), "unit": ("unit", "first")}
-    table = counted.assign(unknown=counted["met"].isna()).groupby("row").agg(**named)
+    of_item, rows = occurring(counted["row"].to_numpy(dtype=np.int64))
+    met, unit, chance = (counted[name].to_numpy() for name in ("met", "unit", "inclusion_probability"))
+    n_reads, n_unknown = (
+        np.bincount(of_item, of, len(rows)).astype(np.int64) for of in (~np.isnan(met), np.isnan(met))
+    )
+    of_first, highest = np.empty(len(rows), dtype=unit.dtype), np.full(len(rows), np.nan)
+    of_first[of_item[::-1]] = unit[::-1]
+    np.fmax.at(highest, of_item, chance)
+    columns = {"vote": quotient(np.bincount(of_item, np.nan_to_num(met), len(rows)), n_reads), "n_reads": n_reads}
+    columns |= {"n_cannot_assess": n_unknown, "inclusion_probability": highest, "unit": of_first}
+    table = pd.DataFrame(columns, index=pd.Index(rows, name="row"))
     if settled:
         final = settlements(reads).dropna(subset="met").drop_duplicates("row", keep="last")
         table["vote"] = final.set_index("row")["met"].reindex(table.index).fillna(table["vote"])

@@ -54,7 +54,7 @@ def sensitivity(
         shift (less that as estimated). NaN where too little is read.
     """
     drawn = first_reads(rubric_data.reads).loc[is_drawn]
-    drawn = drawn.join(rubric_data.items[MODEL].astype(str), on="row")
+    drawn = drawn.assign(**rubric_data.items[MODEL].take(drawn["row"].to_numpy()).astype(str).set_axis(drawn.index))
     chances = pd.Series(dtype=float)
     if unread is not None and len(unread):
         chances = unread.drop_duplicates("response_id").set_index("response_id")["inclusion_probability"]

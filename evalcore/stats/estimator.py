@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -53,15 +53,58 @@ class Sample:
     said: Floats  # by read, the vote; where an adjudicated label takes its place, that label
     own: Floats | None = None  # by read, what that physician said, NaN for "cannot assess"; None: what `said` has
 
-    @property
+    @cached_property
     def n_units(self) -> int:
         """The number of units drawn, k."""
         return int(self.units.max()) + 1 if len(self.units) else 0
 
-    @property
+    @cached_property
     def n_readers(self) -> int:
         """The number of physicians, K."""
         return int(self.readers.max()) + 1 if len(self.readers) else 0
+
+    @cached_property
+    def loads(self) -> Floats:
+        """Of each physician the share of the reading that is theirs (`reading_loads`)."""
+        return reading_loads(self.probabilities, self.places, self.readers)
+
+    @cached_property
+    def votes_by_read(self) -> Floats:
+        """By read, what that physician said; NaN for "cannot assess"."""
+        return self.said if self.own is None else self.own
+
+    @cached_property
+    def n_own(self) -> Numbers:
+        """By item read, how many said what they think of it."""
+        said = ~np.isnan(self.votes_by_read)
+        return np.bincount(self.places, said, minlength=len(self.rows)).astype(np.int64)
+
+    @cached_property
+    def per_reader(self) -> Floats:
+        """By item read, 1 / r_c of `benchmark_variance`; 0 where an adjudicated label takes the place of the reads."""
+        is_settled = np.bincount(self.places, self.votes_by_read != self.said, minlength=len(self.rows)) > 0
+        return np.where(is_settled, 0.0, 1 / self.n_own.clip(min=1))
+
+    @cached_property
+    def twice(self) -> "Twice":
+        """The reads of items that several have read."""
+        own, n_own = self.votes_by_read, self.n_own
+        twice = ~np.isnan(own) & (n_own[self.places] > 1)
+        places, readers, votes = self.places[twice], self.readers[twice], own[twice]
+        means = np.bincount(places, votes, minlength=len(n_own)) / n_own.clip(min=1)
+        cells, cell = np.unique(self.units[places] * self.n_readers + readers, return_inverse=True)
+        unit = np.unique(cells // self.n_readers, return_inverse=True)[1]
+        return Twice(places, votes - means[places], np.sqrt(n_own[places] - 1), cell, unit)
+
+
+class Twice(NamedTuple):
+    """Reads of items that several have read, as `benchmark_variance` sums them."""
+
+    places: Numbers
+    apart: Floats  # from the mean vote of the item
+    roots: Floats  # root(r_c - 1)
+    cell: Numbers  # by read the number of its unit and physician
+    unit: Numbers  # by cell the number of its unit
 
 
 @dataclass(frozen=True)
@@ -104,7 +147,10 @@ def by_physicians(population: Population, sample: Sample) -> Fit:
     sides = np.column_stack([~population.undesirable, population.undesirable])
     weights = population.item_weights[sample.rows] / sample.probabilities
     whole, seen = population.item_weights @ sides, weights @ sides[sample.rows]
-    few = sides[sample.rows].sum(axis=0) < sides.sum(axis=0).clip(max=MIN_OF_A_SIGN)
+    n_read, n_of = (
+        np.bincount(of, minlength=2) for of in (population.undesirable[sample.rows], population.undesirable)
+    )
+    few = n_read < n_of.clip(max=MIN_OF_A_SIGN)
     ratios = np.divide(whole, seen, out=np.zeros(2), where=seen != 0)
     ratios[(whole != 0) & (few | (seen == 0))] = np.nan
     factors = ratios[population.undesirable[sample.rows].astype(np.int64)]
@@ -232,19 +278,15 @@ def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> Benc
     Särndal, Swensson and Wretman 1992, ch. 9 (two phases: items are drawn, then a reader for each); Satterthwaite 1946.
     """
     deviation = fit.factors * deviations(population, sample, fit)
-    k, n_items = sample.n_units, len(sample.rows)
+    k = sample.n_units
     draw = float(benchmark_parts(sample, deviation).sum())
     squares = np.bincount(sample.units, deviation, minlength=k) ** 2 * (k / (k - 1) if k > 1 else np.nan)
     most = float(squares.sum())
     roots = fit.factors * population.item_weights[sample.rows] / np.sqrt(sample.probabilities)
-    own = sample.said if sample.own is None else sample.own
-    n_own = np.bincount(sample.places, ~np.isnan(own), minlength=n_items).astype(np.int64)
-    is_settled = np.bincount(sample.places, own != sample.said, minlength=n_items) > 0
-    per_reader = np.where(is_settled, 0.0, 1 / n_own.clip(min=1))
-    effective = effective_readers(reading_loads(sample.probabilities, sample.places, sample.readers))
+    per_reader, effective = sample.per_reader, effective_readers(sample.loads)
     whole = float(roots**2 @ per_reader)
     of_these = float(roots**2 @ (per_reader - 1 / max(effective, 1.0)).clip(min=0))
-    noise, freedom_of_noise = _between_readers(sample, own, roots, n_own)
+    noise, freedom_of_noise = _between_readers(sample, roots)
     room, freedom = max(0.0, most - draw), float(k - fit.n_columns)
     readers, any_reader = (min(room, noise * part) if part > ROUNDING * whole else 0.0 for part in (of_these, whole))
     if 0 < readers < room:
@@ -257,18 +299,14 @@ def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> Benc
     return BenchmarkVariance(draw, readers, any_reader, most, alike, freedom)
 
 
-def _between_readers(sample: Sample, own: Floats, roots: Floats, n_own: Numbers) -> tuple[float, float]:
+def _between_readers(sample: Sample, roots: Floats) -> tuple[float, float]:
     """s^2 of `benchmark_variance`, and its degrees of freedom; infinite where nothing was read twice."""
-    twice = ~np.isnan(own) & (n_own[sample.places] > 1)
-    base = float((roots[n_own > 1] ** 2).sum())
+    base = float((roots[sample.n_own > 1] ** 2).sum())
     if base == 0:
         return np.inf, np.inf
-    places, readers, votes = sample.places[twice], sample.readers[twice], own[twice]
-    means = np.bincount(places, votes, minlength=len(n_own)) / n_own.clip(min=1)
-    apart = roots[places] * (votes - means[places]) / np.sqrt(n_own[places] - 1)
-    cells, cell = np.unique(sample.units[places] * sample.n_readers + readers, return_inverse=True)
-    squares = np.bincount(cell, apart) ** 2
-    by_unit = np.bincount(np.unique(cells // sample.n_readers, return_inverse=True)[1], squares) / base
+    twice = sample.twice
+    squares = np.bincount(twice.cell, roots[twice.places] * twice.apart / twice.roots) ** 2
+    by_unit = np.bincount(twice.unit, squares) / base
     variance, least = float(by_unit.sum()), MIN_DISAGREEMENT * MOST_BETWEEN_READERS / len(by_unit)
     if variance <= least:
         return least, 2 * MIN_DISAGREEMENT
@@ -294,7 +332,7 @@ def by_physician(population: Population, sample: Sample, fit: Fit) -> tuple[Floa
     each = 1 / (sample.probabilities * np.bincount(sample.places, minlength=len(sample.rows)).clip(min=1))
     residuals = fit.factors[sample.places] * (sample.said - fit.predicted[sample.rows][sample.places])
     weighted = (each * population.item_weights[sample.rows])[sample.places] * residuals
-    loads = reading_loads(sample.probabilities, sample.places, sample.readers)
+    loads = sample.loads
     return np.bincount(sample.readers, weighted, minlength=sample.n_readers) / (1 - loads).clip(min=OPEN), loads
 
 

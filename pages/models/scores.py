@@ -121,9 +121,11 @@ def by_group(viewer: Viewer, chosen: Analysis) -> None:
         st.html(html.notice(models_choice.NO_LABELS))
         return
     names = LANGUAGES if grouping == "language" else {}
+    scores, differences, judged = (of_groups[name] for name in ("scores", "differences", "judged"))
+    groups = pd.concat([scores["group"], judged["group"]]).unique()
+    words_of = {group: names.get(group, filters.plain(group)) for group in groups}
     scores, differences, judged = (
-        table.assign(group=[names.get(group, filters.plain(group)) for group in table["group"]])
-        for table in (of_groups[name] for name in ("scores", "differences", "judged"))
+        table.assign(group=table["group"].map(words_of)) for table in (scores, differences, judged)
     )
     word = filters.plain(grouping)
     words = corrected_groups.group_words(scores, of_groups["tests"], word, chosen.primary)
