@@ -29,9 +29,9 @@ def beside_reads(
 ) -> pd.DataFrame:
     """Every label with a stated confidence on an item that a physician has read blind, by judge and item.
 
-    `counts`: of `stated`. Of several prompt versions the newest one's label. Left out: what could not be assessed, and the examples
-    `blind`, which wait for the viewer's own read. `judged` gives what judges say of every item, where that is kept.
-    Gives `COLUMNS`: label (1 met, 0 not met), confidence as stated, reference (share of the blind first reads that
+    `counts`: of `stated`. Of several prompt versions the newest one's label. Left out: what could not be assessed, and
+    the examples `blind`, which wait for the viewer's own read. `judged` gives what judges say of every item, where that
+    is kept. Gives `COLUMNS`: label (1 met, 0 not met), confidence as stated, reference (share of the blind first reads that
     say met), is_drawn (one of them was drawn with a known probability), reference_drawn (of these alone),
     inclusion_probability (over all drawings); NaN where there is none.
     """

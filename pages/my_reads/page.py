@@ -36,7 +36,7 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
     table = reads.merge(by_task(items), on=TASK, how="left")
     is_open = table["example_id"].map(lambda example: allows(check_can_open, viewer, example, hidden)).astype(bool)
     columns = {
-        "Read": [common.local_time(moment)[:16] for moment in table["read_at"]],
+        "Read": [common.local_minute(moment) for moment in table["read_at"]],
         "Conversation": table["first_words"],
         "Question": [ASKS[Ask(ask)] for ask in table["ask"]],
         "Model": table["model"].where(is_open).fillna("–"),

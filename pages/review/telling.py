@@ -92,7 +92,7 @@ def _line(line: Line, reader: str) -> str:
     lead = "The lead" if reader == "You" else line.written_by
     who = html.sentence(reader if line.kind in OF_READER else lead)
     text = f'<span dir="auto">{html.escaped(line.text)}</span>' if line.text else ""
-    return f"<p><small><b>{who}</b> {DID[line.kind]}, {common.local_time(line.at)[:16]}</small>{text}</p>"
+    return f"<p><small><b>{who}</b> {DID[line.kind]}, {common.local_minute(line.at)}</small>{text}</p>"
 
 
 def summary(found: list[Thread]) -> str:

@@ -579,13 +579,18 @@ def offer_import(person: Viewer) -> None:
         st.html(html.notice("A lead or researcher imports the first file. Come back once that is done."))
 
 
-def local_time(moment: datetime | pd.Timestamp) -> str:
-    """A time in the viewer's own zone, to the second."""
+def local_time(moment: datetime | pd.Timestamp, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """A time in the viewer's own zone, to the second; in UTC, and saying so, where that zone is not known."""
     time = pd.Timestamp(moment)
     try:
-        return str(time.tz_convert(st.context.timezone or "UTC").strftime("%Y-%m-%d %H:%M:%S"))
+        return str(time.tz_convert(st.context.timezone or "UTC").strftime(form))
     except (KeyError, ValueError):
-        return str(time.tz_convert("UTC").strftime("%Y-%m-%d %H:%M:%S UTC"))
+        return str(time.tz_convert("UTC").strftime(f"{form} UTC"))
+
+
+def local_minute(moment: datetime | pd.Timestamp) -> str:
+    """Likewise, to the minute."""
+    return local_time(moment, "%Y-%m-%d %H:%M")
 
 
 def local_day(moment: datetime | pd.Timestamp) -> str:

@@ -124,9 +124,8 @@ class _Settled:
     def all_of(self, wanted: Sequence[Criterion]) -> list[KnownCriterion] | None:
         """Its criteria that are these; None where one of them is not known as it is."""
         rubric = self.example.rubric
-        if len(wanted) == len(rubric) > 1 and all(
-            map(_is_plainly, rubric, wanted)
-        ):  # most answers are graded on all of them
+        is_whole = len(wanted) == len(rubric) > 1  # most answers are graded on all of them
+        if is_whole and all(map(_is_plainly, rubric, wanted)):
             return rubric
         found = [
             known for one in wanted if (known := self._criteria.get(one)) is not None and known.points == one.points
