@@ -98,9 +98,8 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     work = staging.Work(file, options, confidence_means, source_hash, content_hash, tuple(reads_of), dry_run=dry_run)
     staging.finish(engine)
     with turns.turn(engine, work, actor, progress) as told, staging.few_collections():
-        try:
-            report = staging.at_once(engine, work, actor, told if engine.dialect.name == "postgresql" else progress)
-        except staging.TooLong:
+        report = staging.at_once(engine, work, actor, told if engine.dialect.name == "postgresql" else progress)
+        if report is None:
             report = staging.in_parts(engine, work, actor, progress, checking=told)
     if report.texts_new and not dry_run:
         from evalcore.triage.acts import read_levels  # noqa: PLC0415 - with pandas, which most imports do without

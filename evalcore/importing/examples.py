@@ -13,7 +13,7 @@ from evalcore.importing.context import ImportContext
 from evalcore.importing.formats.values import refuse
 from evalcore.study import lookups
 from evalcore.study.schema import Criterion, Example, Message, tag
-from evalcore.study.store import as_json, bring
+from evalcore.study.store import OWN_EVENT, as_json, bring, last_event
 
 CONSENSUS = "consensus"
 _TAG_KINDS = ("level", "cluster", "axis")  # the order in which HealthBench writes them
@@ -30,6 +30,7 @@ class KnownCriterion(msgspec.Struct, eq=False, gc=False):
     number: int | None = None
     changed: bool = False
     is_brought: bool = False  # also by this file
+    is_told: bool = False  # the study has been told so
 
     def row(self, example_id: int) -> dict[str, object]:
         """As its table holds it."""
@@ -73,6 +74,7 @@ class KnownExample(msgspec.Struct, eq=False, gc=False):
     new_subsets: set[str] = set()
     brought_subsets: set[str] = set()
     is_brought: bool = False  # also by this file
+    is_told: bool = False  # the study has been told so
 
     @property
     def partial(self) -> bool:
@@ -98,33 +100,60 @@ class KnownExample(msgspec.Struct, eq=False, gc=False):
 
 
 class Examples:
-    """The examples that an import meets, by their prompt_id, within one batch of rows."""
+    """The examples that an import meets, by their prompt_id, within one batch of rows.
 
-    def __init__(self, context: ImportContext) -> None:
+    `most_kept`: of the last batches' examples those with so many criteria together need not be fetched again, unless somebody else has written meanwhile.
+    """
+
+    def __init__(self, context: ImportContext, *, most_kept: int = 0) -> None:
         self._context, self._session = context, context.session
         self._bulk = context.bulk
         self._report = context.report
         self._seen: dict[str, tuple[int, int]] = {}  # prompt_id to line and hash of the content, in this file
         self._met: set[str] = set()  # examples of which the report tells already
         self.known: dict[str, KnownExample] = {}
+        self._most_kept, self._n_kept, self._newest_event = most_kept, 0, ""
+        self._kept: dict[tuple[str, str], KnownExample] = {}
 
     def load(self, dataset: str, prompt_ids: Collection[str]) -> None:
         """Start a batch: fetch what the study holds of these examples."""
-        self._dataset = self._context.stored("dataset", dataset)
-        rows = lookups.rows(self._session, lookups.EXAMPLES, set(prompt_ids), dataset=dataset)
+        self._called, self._dataset = dataset, self._context.stored("dataset", dataset)
+        self._forget_what_may_be_old()
+        kept = [one for name in prompt_ids if (one := self._kept.get((dataset, name))) is not None]
+        self.known = {one.prompt_id: one for one in sorted(kept, key=lambda one: one.number or 0)}
+        wanted = set(prompt_ids).difference(self.known)
+        rows = lookups.rows(self._session, lookups.EXAMPLES, wanted, dataset=dataset)
         numbers = [row["id"] for row in rows]
         criteria, subsets = defaultdict(list), defaultdict(set)
         for example, said, points, tags, position, number in lookups.tuples(self._session, lookups.CRITERIA, numbers):
             criteria[example].append(KnownCriterion(said, points, _tags(tags), position, number))
         for row in lookups.rows(self._session, lookups.SUBSETS, numbers):
             subsets[row["example_id"]].add(row["subset"])
-        self.known = {}
         for row in rows:
             number, tags = row["id"], _tags(row["tags"])
             held = {name: row[name] for name in ("prompt_id", "messages", "provisional", "ideal_completions", "canary")}
             self.known[row["prompt_id"]] = KnownExample(
                 rubric=criteria[number], tags=tags, subsets=subsets[number], number=number, **held
             )
+
+    def _forget_what_may_be_old(self) -> None:
+        """What is kept is of use while nobody else has acted, and nothing of a batch was left unwritten for a fault."""
+        newest = last_event(self._session)
+        if self._context.faults.count or newest not in (self._newest_event, self._session.info.get(OWN_EVENT)):
+            self._forget()
+        self._newest_event = newest
+
+    def _forget(self) -> None:
+        self._kept.clear()
+        self._n_kept = 0
+
+    def _keep(self) -> None:
+        for example in self.known.values() if self._most_kept else ():
+            if self._n_kept >= self._most_kept:
+                self._forget()
+            if (named := (self._called, example.prompt_id)) not in self._kept:
+                self._kept[named] = example
+                self._n_kept += len(example.rubric)
 
     def add_row(self, example: Example, line: int) -> None:
         """Add a row of an examples file."""
@@ -178,16 +207,21 @@ class Examples:
             example.subsets |= example.new_subsets
             example.new_subsets, example.former_messages = set(), None
             example.changed = example.moved = example.reworded = False
+        self._keep()
 
     def _bring(self) -> None:
         """What the study has already, and the file brings as well."""
         brought = [one for one in self.known.values() if one.is_brought and one.number is not None]
-        bring(self._session, "example", (one.number or 0 for one in brought))
-        criteria = (c.number for one in brought for c in one.rubric if c.is_brought and c.number is not None)
-        bring(self._session, "criterion", criteria)
+        criteria = [c for one in brought for c in one.rubric if c.is_brought and not c.is_told and c.number is not None]
+        untold = [one for one in brought if not one.is_told]
+        for table, rows in (("example", untold), ("criterion", criteria)):
+            bring(self._session, table, (row.number or 0 for row in rows))
+            for row in rows:
+                row.is_told = True
         for one in brought:
             for subset in one.brought_subsets:
                 bring(self._session, f"example_subset:{subset}", [one.number or 0])
+            one.brought_subsets = set()
 
     def _write_criteria(self, stale: Sequence[KnownExample]) -> None:
         known = [(e, c) for e in stale for c in e.rubric if c.number is not None]
@@ -199,7 +233,7 @@ class Examples:
         fresh = [(e, c) for e in self.known.values() for c in e.rubric if c.number is None]
         numbers = self._bulk.insert("criterion", [c.row(e.number or 0) for e, c in fresh])
         for (_, criterion), number in zip(fresh, numbers, strict=True):
-            criterion.number = number
+            criterion.number, criterion.changed = number, False
             self._report.criteria_without_points += criterion.points is None
 
 

@@ -56,11 +56,12 @@ class GradedRows(RowWriter):
     """Takes examples, and responses with verdicts on criteria."""
 
     batch = 200
+    most_kept = 0  # criteria whose examples are kept for later batches
 
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
         self._options, self._source_hash = context.options, context.report.source_hash
-        self._examples = examples.Examples(context)
+        self._examples = examples.Examples(context, most_kept=self.most_kept)
         self._own: set[tuple[int, int, int]] = set()
         self._met: set[int] = set()  # responses of the study that a row of this file has been matched with
         self._taken: defaultdict[str, set[int]] = defaultdict(set)  # by judge, those whose row is found by its text

@@ -1,7 +1,7 @@
-"""A file's rows, batch by batch, joined with the study: in one transaction, or a large file on SQLite, where that lets nobody else write, in parts.
+"""A file's rows, batch by batch, joined with the study: in one transaction, or on SQLite, where that lets nobody else write, in parts.
 
-Such a file is checked whole in a copy of the study first. Who is killed between two parts leaves a row in `unfinished_import` and a copy of the file:
-the next process that opens the study goes on (`finish`).
+In parts goes a file that takes long while somebody else comes to write: it is checked whole in a copy of the study first. Who is killed between two parts
+leaves a row in `unfinished_import` and a copy of the file: the next process that opens the study goes on (`finish`).
 """
 
 import gc
@@ -11,9 +11,10 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,9 @@ from evalcore.study.policies import check_can_import, check_can_import_reads_of
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Viewer
 from evalcore.study.tables import UnfinishedImport, now
 
-AT_ONCE_SECONDS = 0.5  # a file that takes no longer is written in one transaction
-AT_ONCE_BYTES = 30_000_000  # with a larger one that is not tried
+AT_ONCE_SECONDS = 0.5  # so long may a transaction keep others waiting
+AT_ONCE_BYTES = 2_000_000_000  # a larger file is never written in one
+APART_BYTES = 30_000_000  # a larger one is read by a process of its own
 PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commit
 BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
 PAUSE_SECONDS = 0.11  # longer than SQLite lets whoever waits sleep (0.1 s): they get their turn between two parts
@@ -69,11 +71,6 @@ class Work:
         told = {name: getattr(self, name) for name in ("meaning", "source_hash", "content_hash", "reads_of")}
         return json.dumps(asked | told, ensure_ascii=False)
 
-    @property
-    def is_large(self) -> bool:
-        """Whether it is not tried to write the file in one transaction."""
-        return self.file.path.stat().st_size > AT_ONCE_BYTES
-
     def report(self) -> ImportReport:
         """Of an import that begins."""
         one = self.file.format
@@ -83,7 +80,7 @@ class Work:
     def rows(self, progress: Progress, report: ImportReport) -> Rows:
         """Of the file; the first has been read, which of a document is all of its reading. The report is told what fields are left unread, unless it knows."""
         how = self.options, progress, None if report.unread else report.unread
-        is_apart = self.is_large and apart.can_be(self.file)
+        is_apart = self.file.path.stat().st_size > APART_BYTES and apart.can_be(self.file)
         ahead = apart.rows(self.file, *how, self.rows_kept) if is_apart else self.file.gathered(*how)
         return chain([first] if (first := next(ahead, None)) is not None else [], ahead)
 
@@ -99,15 +96,15 @@ class Work:
         rows: Rows,
         report: ImportReport,
         *,
-        seconds: float | None = None,
+        is_awaited: Callable[[], bool] | None = None,
         parts: "Parts | None" = None,
         written: ImportReport | None = None,
         only_checks: bool = False,
     ) -> None:
         """Check every row against the study and write it; after the first fault, only check.
 
-        `seconds`: how long that may last; then TooLong. `written`: what came of the first rows, which the study has already: they come again, and only what
-        they lead to is remembered. `only_checks`: in a copy that is thrown away. ImportFailed: there are faults.
+        `is_awaited`: whether others wait for its end; TooLong where they have waited long enough. `written`: what came of the first rows, which the study has
+        already: they come again, and only what they lead to is remembered. `only_checks`: in a copy that is thrown away. ImportFailed: there are faults.
         """
         began = time.monotonic()
         context = ImportContext(self.file, self.options, session, report)
@@ -126,8 +123,11 @@ class Work:
             writer.add(batch)
             batch.clear()
             n_waiting = 0
-            if seconds is not None and time.monotonic() - began > seconds:
-                raise TooLong
+            if is_awaited is not None:
+                if time.monotonic() - began > AT_ONCE_SECONDS and is_awaited():
+                    raise TooLong
+                # at the end, when it is too late to stop, all of them would keep others waiting
+                store.written(session).keep_hashes(session.connection())
             if parts is not None:
                 size = parts.after(size, report, faults)
 
@@ -206,12 +206,13 @@ class Work:
         store.append_event(session, actor=actor, action=schema.FILE_IMPORTED, subject=report.file, detail=detail)
 
 
-def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport:
-    """Check and write the file in one transaction; TooLong, with the study as it was, where that would keep others waiting."""
-    report = work.report()
-    is_large = can_stage(engine) and work.is_large
+def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport | None:
+    """Check and write the file in one transaction; None, with the study as it was, where that would keep others waiting."""
+    report, stages = work.report(), can_stage(engine)
+    is_large = stages and work.file.path.stat().st_size > AT_ONCE_BYTES
+    is_awaited = partial(_is_awaited, importing_file(engine)) if stages else None
     rows = iter(()) if is_large else work.rows(progress, report)
-    with writing(engine, patient=True, with_broken=True) as session:
+    with suppress(TooLong), writing(engine, patient=True, with_broken=True) as session:
         work.allow(session, actor)
         work.begin(session, actor.signature)
         if work.meaning is None and lookups.is_imported(session, work.content_hash):
@@ -219,14 +220,15 @@ def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> Im
             return report
         if is_broken_off(session, engine, work) or is_large:
             raise TooLong
-        work.join(session, rows, report, seconds=AT_ONCE_SECONDS if can_stage(engine) else None)
+        work.join(session, rows, report, is_awaited=is_awaited)
         work.set_meanings(session, report, actor.signature)
         if work.dry_run or report.adds_nothing:
             session.rollback()
             store.forget_written(session)
         else:
             work.record(session, report, actor.signature)
-    return report
+        return report
+    return None
 
 
 @contextmanager
@@ -493,15 +495,16 @@ class Parts:
         keep(self._session)
         self._rows_seconds = PART_SECONDS * seconds / (time.monotonic() - self._since)  # the rest is its event's
         self._since = None
-        if self._is_awaited():
+        if _is_awaited(self._touched):
             time.sleep(PAUSE_SECONDS)
 
-    def _is_awaited(self) -> bool:
-        """Whether somebody else has come to write a moment ago; also where that cannot be known."""
-        try:
-            return time.time() - self._touched.stat().st_mtime < PAUSES_SECONDS
-        except OSError:
-            return True
+
+def _is_awaited(touched: Path) -> bool:
+    """Whether somebody else has come to write a moment ago; also where that cannot be known."""
+    try:
+        return time.time() - touched.stat().st_mtime < PAUSES_SECONDS
+    except OSError:
+        return True
 
 
 def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> UnfinishedImport:

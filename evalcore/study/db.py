@@ -163,9 +163,9 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: Any, *, cache_kb: in
     connection.execute(f"PRAGMA busy_timeout = {PATIENT_SECONDS * 1000}")
     if not record.info.get(_IS_READ_ONLY):
         _write_ahead(connection)
-    # 4,000 pages, 16 MB: a commit of a middling import does not wait for the copy into the file
-    cache = f"cache_size = -{cache_kb}"
-    for pragma in ("foreign_keys = ON", "recursive_triggers = ON", cache, "wal_autocheckpoint = 4000"):
+    # 4,000 pages, 16 MB: a commit of a middling import does not wait for the copy into the file; what a large one leaves beside it goes
+    cache, log = f"cache_size = -{cache_kb}", ("wal_autocheckpoint = 4000", f"journal_size_limit = {1 << 26}")
+    for pragma in ("foreign_keys = ON", "recursive_triggers = ON", cache, *log):
         connection.execute(f"PRAGMA {pragma}")
 
 

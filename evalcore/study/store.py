@@ -65,6 +65,8 @@ MOVED = 1_000_000_000
 """From here on are the sample indexes of withdrawn responses whose place another one has."""
 IMPORTING = "importing"
 """Under this name a session's info has the import that writes in it, as a row of `file_import`."""
+OWN_EVENT = "own_event"
+"""Likewise the hash of the newest event that it appended."""
 
 
 class Brought:
@@ -239,11 +241,17 @@ def append_event(
     if connection.dialect.name == "postgresql":
         event.hash = _chained(connection, event)
     else:
-        event.previous_hash = connection.execute(_LAST_HASH).scalar() or FIRST_PREVIOUS_HASH
+        event.previous_hash = last_event(session)
         event.hash = event.expected_hash()
         connection.execute(insert(_EVENT), event.model_dump(exclude={"id"}))
     session.info.setdefault(ACTS, []).append(action)
+    session.info[OWN_EVENT] = event.hash
     session.info[TRAIL_HEAD] = f"{event.at.isoformat()} {event.hash}"
+
+
+def last_event(session: Session) -> str:
+    """The hash of the trail's newest event."""
+    return session.connection().execute(_LAST_HASH).scalar() or FIRST_PREVIOUS_HASH
 
 
 def _chained(connection: sa.Connection, event: tables.AuditEvent) -> str:

@@ -365,8 +365,9 @@ class ImportUnderWay(Row, table=True):
 
     @property
     def sentence(self) -> str:
-        """Who is at it, since when, and how far."""
-        return f"{self.actor} has been importing {self.name} since {self.started_at:%H:%M} UTC: {self.megabytes:,.1f} MB of it are read."
+        """Who is at it, since when, and how far, where that is told."""
+        far = f": {self.megabytes:,.1f} MB of it are read" if self.megabytes else ""
+        return f"{self.actor} has been importing {self.name} since {self.started_at:%H:%M} UTC{far}."
 
 
 # ---------------------------------------------------------------- what is read

@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -15,9 +16,10 @@ from sqlalchemy import event
 from evalcore.errors import ImportFailed, OverreadError
 from evalcore.export import tables as export_tables
 from evalcore.importing import staging
+from evalcore.importing.responses import GradedRows
 from evalcore.study import frames, lookups
 from evalcore.study.audit.chain import verify
-from evalcore.study.db import connect, reading, writing
+from evalcore.study.db import connect, importing_file, reading, writing
 from evalcore.study.schema import FILE_IMPORTED, PART_IMPORTED, Administrator
 from evalcore.study.store import set_guideline
 from pages.shared import common
@@ -138,6 +140,41 @@ def test_a_part_is_an_act_of_its_own_and_the_last_tells_the_whole(engine, large)
     assert not beside(engine)
     with reading(engine) as session:
         assert frames.data_version(session) == frames.trail_length(session) - 3
+
+
+def test_a_file_that_takes_long_is_one_act_while_nobody_comes_to_write(engine, large):
+    with mock.patch.object(staging, "AT_ONCE_SECONDS", -1.0), mock.patch.object(GradedRows, "batch", 1):
+        assert bring(engine, large).responses_new == 6
+    assert PART_IMPORTED not in actions(engine)
+    holds(engine)
+
+
+def test_who_comes_to_write_has_their_turn_before_a_file_that_takes_long_is_written(engine, large):
+    other_engine = connect(str(engine.url.database))
+
+    def write_something():
+        with writing(other_engine) as session:
+            set_guideline(session, "# Version 1", actor="Ana")
+
+    other = threading.Thread(target=write_something)
+
+    def come(_done):
+        if other.ident is None:
+            other.start()
+            until = time.monotonic() + 30
+            while not staging._is_awaited(importing_file(engine)):
+                assert time.monotonic() < until
+
+    with mock.patch.object(staging, "AT_ONCE_SECONDS", -1.0), mock.patch.object(GradedRows, "batch", 1):
+        report = bring(engine, large, progress=come)
+    other.join()
+    other_engine.dispose()
+    assert report.responses_new == 6
+    acts = actions(engine)
+    assert acts.count("guideline changed") == 1
+    assert acts.index("guideline changed") < acts.index(FILE_IMPORTED, 2)
+    assert PART_IMPORTED in acts
+    holds(engine)
 
 
 def test_a_batch_that_takes_too_long_by_itself_is_halved(engine, large):

@@ -23,8 +23,9 @@ from evalcore.importing.formats import grade_table, own
 from evalcore.rubric.scores import mean_scores, scores_of_verdicts
 from evalcore.study import frames
 from evalcore.study.corrections import mending
-from evalcore.study.db import reading
+from evalcore.study.db import reading, writing
 from evalcore.study.schema import Administrator, RaterKind
+from evalcore.study.store import set_guideline
 from tests.invented import assistant, bring, contents, dump, example, lines, rows, study, user, verdicts, write
 from tests.part_steps import in_parts
 
@@ -219,6 +220,24 @@ def test_neighbours_of_one_response_make_the_same_study_as_each_row_alone(sqlite
         assert contents(one) == contents(other)
 
 
+def test_what_others_change_between_two_parts_counts_for_the_rows_behind(tmp_path, sqlite_database_url):
+    rubric = [{"criterion": FEVER, "points": 6, "tags": []}]
+    with study(sqlite_database_url) as engine:
+        bring(engine, write(tmp_path / "oss_eval.jsonl", lines(example("p1", rubrics=rubric))))
+        said = (("wren", FEVER), ("finch", MEDICINE))
+        of_known = (row(text, question="", example_id="p1", model=model) for model, text in said)
+        table = as_file(tmp_path / "table.csv", "csv", *of_known)
+
+        def reworded(_seconds):
+            with writing(engine) as session:
+                session.connection().exec_driver_sql("UPDATE criterion SET text = ?", (MEDICINE,))
+                set_guideline(session, "# Version 1", actor="Ana")
+
+        with in_parts(), mock.patch.object(staging.time, "sleep", reworded):
+            report = bring(engine, table, judge=None, dataset="healthbench")
+        assert (report.rows, report.responses_new, report.verdicts_new, report.without_partner) == (2, 2, 2, 0)
+
+
 def shown(engine):
     """The texts of what is not hidden."""
     tables = {"example": "messages", "criterion": "text", "response": "text", "verdict": "label || explanation"}
@@ -229,15 +248,22 @@ def shown(engine):
     }
 
 
-@given(st.lists(ROWS, min_size=1, max_size=6), st.lists(ROWS, min_size=1, max_size=10), st.integers(1, 3))
-def test_rows_on_examples_of_the_study_make_the_same_study_in_batches_of_any_size(sqlite_template, first, given, batch):
+@given(
+    first=st.lists(ROWS, min_size=1, max_size=6),
+    given=st.lists(ROWS, min_size=1, max_size=10),
+    batch=st.integers(1, 3),
+    most_kept=st.sampled_from((0, 2, grade_table.TableRows.most_kept)),
+)
+def test_rows_on_examples_of_the_study_make_the_same_study_in_batches_of_any_size(
+    sqlite_template, first, given, batch, most_kept
+):
     with tempfile.TemporaryDirectory() as folder, ExitStack() as open_:
         paths = [as_file(Path(folder) / f"{n}.csv", "csv", *rows) for n, rows in enumerate((first, given))]
         copies = (shutil.copy(sqlite_template, Path(folder) / name) for name in ("one.db", "other.db"))
         one, other = (open_.enter_context(study(str(copy))) for copy in copies)
         adds = []
-        for engine, size in ((one, grade_table.TableRows.batch), (other, batch)):
-            with mock.patch.object(grade_table.TableRows, "batch", size):
+        for engine, size, most in ((one, grade_table.TableRows.batch, 0), (other, batch, most_kept)):
+            with mock.patch.multiple(grade_table.TableRows, batch=size, most_kept=most):
                 for path in paths:
                     try:
                         adds.append(bring(engine, path, judge=None).verdicts_new)
@@ -262,7 +288,7 @@ def test_a_file_that_another_process_reads_makes_the_same_study(tmp_path, sqlite
     path = as_file(tmp_path / f"table.{kind}", kind, *given)
     with study(sqlite_database_url) as one, study(f"sqlite:///{tmp_path / 'other.db'}") as other:
         here = bring(one, path, judge=None)
-        with in_parts(), mock.patch.object(staging, "AT_ONCE_BYTES", -1):
+        with in_parts(), mock.patch.object(staging, "APART_BYTES", -1):
             there = bring(other, path, judge=None)
         assert (there.rows, there.unread) == (4, {"why": 1}) == (here.rows, here.unread)
         assert not [one.name for one in tmp_path.iterdir() if ".import-" in one.name]
@@ -275,12 +301,12 @@ def test_a_faulty_file_that_another_process_reads_is_refused_with_its_sentences(
         before = dump(engine)
         with pytest.raises(ImportFailed) as here:
             bring(engine, path, judge=None)
-        with mock.patch.object(staging, "AT_ONCE_BYTES", -1), pytest.raises(ImportFailed) as there:
+        with mock.patch.object(staging, "APART_BYTES", -1), pytest.raises(ImportFailed) as there:
             bring(engine, path, judge=None)
         assert there.value.faults == here.value.faults
         with path.open("ab") as stream:
             stream.write(b"\xff")
-        with mock.patch.object(staging, "AT_ONCE_BYTES", -1), pytest.raises(ImportFailed, match="UTF-8"):
+        with mock.patch.object(staging, "APART_BYTES", -1), pytest.raises(ImportFailed, match="UTF-8"):
             bring(engine, path, judge=None)
         assert dump(engine) == before
 
@@ -292,7 +318,7 @@ def test_where_the_process_that_reads_ends_nothing_is_imported(tmp_path, sqlite_
     with study(sqlite_database_url) as engine:
         before = dump(engine)
         with (
-            mock.patch.object(staging, "AT_ONCE_BYTES", -1),
+            mock.patch.object(staging, "APART_BYTES", -1),
             mock.patch.object(apart, "started_again", return_value=ends),
             pytest.raises(ImportFailed, match="the process that read it has ended"),
         ):

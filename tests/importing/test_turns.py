@@ -13,7 +13,7 @@ from evalcore.importing.files import opening
 from evalcore.study import lookups, store
 from evalcore.study.db import connect, importing_file, reading, writing
 from evalcore.study.schema import Administrator
-from evalcore.study.tables import ImportUnderWay, UnfinishedImport, now
+from evalcore.study.tables import ImportUnderWay, now
 from tests import invented as made, world
 from tests.invented import example, write
 from tests.page_steps import words
@@ -128,7 +128,7 @@ def write_nothing(engine):
         pass
 
 
-def test_an_import_pauses_only_for_a_while_after_somebody_else_has_come_to_write(small):
+def test_an_import_is_awaited_for_a_while_after_somebody_else_has_come_to_write(small):
     engine = small.engine
     if engine.dialect.name != "sqlite":
         pytest.skip("a large file is written in parts on SQLite alone")
@@ -136,16 +136,13 @@ def test_an_import_pauses_only_for_a_while_after_somebody_else_has_come_to_write
     touched = importing_file(engine)
     assert not touched.exists()
     with turns._lock(engine):
-        with writing(engine, patient=True) as session:
-            parts = staging.Parts(
-                session, UnfinishedImport(name="a", actor="b", source_hash="", asked="", report="", n_rows=1), touched
-            )
-            assert not parts._is_awaited(), "nobody came"
+        write_nothing(engine)
+        assert not staging._is_awaited(touched), "it is the import itself"
         other = threading.Thread(target=write_nothing, args=[engine])
         other.start()
         other.join()
-        assert parts._is_awaited()
+        assert staging._is_awaited(touched)
         late = time.time() - staging.PAUSES_SECONDS - 1
         os.utime(touched, (late, late))
-        assert not parts._is_awaited(), "they had their turn"
-    assert parts._is_awaited(), "not known"
+        assert not staging._is_awaited(touched), "they had their turn"
+    assert staging._is_awaited(touched), "not known"

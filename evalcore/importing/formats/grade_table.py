@@ -43,7 +43,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> tuple[Graded]:
 
 def gathered(rows: Rows) -> Rows:
     """Rows of a table that follow one another, are of one response, and grade other criteria of it, made one."""
-    together, texts = list[tuple[int, Graded]](), set[str]()
+    together, texts, which = list[tuple[int, Graded]](), set[str](), tuple[object, ...]()
 
     def one() -> Rows:
         if together:
@@ -57,16 +57,13 @@ def gathered(rows: Rows) -> Rows:
             yield from one()
             yield number, found
             continue
-        text = row.rubric[0].text
-        if together and (text in texts or len(together) == MOST_GATHERED or _which(row) != _which(together[0][1])):
+        text, before = row.rubric[0].text, which
+        which = row.dataset, row.prompt_id, row.messages, of_response(row)
+        if together and (text in texts or len(together) == MOST_GATHERED or which != before):
             yield from one()
         together.append((number, row))
         texts.add(text)
     yield from one()
-
-
-def _which(row: Graded) -> tuple[object, ...]:
-    return row.dataset, row.prompt_id, row.messages, of_response(row)
 
 
 def _as_one(rows: Sequence[Graded]) -> Graded:
@@ -85,6 +82,7 @@ class TableRows(own.OwnRows):
     """Takes rows of one criterion each."""
 
     batch = 2_000
+    most_kept = 100_000  # about 40 MB; in a file that goes model by model, each example comes again and again
 
 
 FORMAT = FileFormat(
