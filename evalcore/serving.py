@@ -323,7 +323,7 @@ def _forget_uploads() -> None:
 
 @cache
 def _engine_at(location: str) -> Engine:
-    return opened(location, wait_seconds=PRESS_SECONDS, of_pages=True)
+    return opened(location, wait_seconds=PRESS_SECONDS)
 
 
 def _by_session(signing_in: Provider | None, cookies: Mapping[str, str], engine: Engine) -> Viewer | None:

@@ -40,9 +40,9 @@ def act(engine: Engine, actor: Viewer, check: Callable[..., None], **how: bool) 
         yield session
 
 
-def opened(location: str, *, wait_seconds: float = PATIENT_SECONDS, of_pages: bool = False) -> Engine:
+def opened(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     """A study, brought up to date and made where there is none yet; nobody's act, so nothing of it is in the trail."""
-    engine = open_study(location, wait_seconds=wait_seconds, of_pages=of_pages)
+    engine = open_study(location, wait_seconds=wait_seconds)
     try:
         with reading(engine) as session:
             is_made = contents.study_key(session) is not None

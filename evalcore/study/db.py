@@ -70,18 +70,15 @@ _KEPT, _MOST_BEYOND = 15, 15
 """Connections that are kept open, and how many more there may be: a room of physicians opens Review in the same second. Three processes, as while one takes
 over from another, leave some of the hundred that PostgreSQL has; more at once would only wait for the same interpreter.
 """
-_CACHE_KB = 1 << 16
-"""What one connection to SQLite keeps of the file; a quarter of that where pages have many, which never give it back."""
+_CACHE_KB = 1 << 14
+"""What one connection to SQLite keeps of the file. Pages have many, which never give it back; four times as much makes no import faster."""
 _WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
 _EARLIER = re.compile(r"00\d\d")
 _MIGRATION_LOCK, _IMPORT_LOCK = 0x6F766572, 0x696D706F  # any constants: "over", "impo"
 
 
-def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS, of_pages: bool = False) -> Engine:
-    """An engine on a database URL or the path of a SQLite file; nothing is created yet. `wait_seconds`: for others' writing, before it is a fault.
-
-    `of_pages`: it has many connections at once, so that each keeps less in memory.
-    """
+def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
+    """An engine on a database URL or the path of a SQLite file; nothing is created yet. `wait_seconds`: for others' writing, before it is a fault."""
     try:
         of_file = f"sqlite:///{Path(location).expanduser().resolve()}"
         of_server = re.sub(r"^postgres(ql)?://", "postgresql+psycopg://", location)
@@ -104,7 +101,7 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS, of_pages: b
         event.listen(engine, "begin", _begin_postgres)
     else:
         event.listen(engine, "do_connect", _open_file)
-        event.listen(engine, "connect", partial(_prepare_sqlite, cache_kb=_CACHE_KB // (4 if of_pages else 1)))
+        event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     return engine
 
@@ -157,14 +154,14 @@ def _open_file(_dialect: Any, record: Any, arguments: list[Any], options: dict[s
         path.touch(mode=0o600, exist_ok=False)
 
 
-def _prepare_sqlite(connection: sqlite3.Connection, record: Any, *, cache_kb: int) -> None:
+def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say, see _begin_sqlite
     # Without recursive_triggers an INSERT OR REPLACE deletes a row past the append-only triggers.
     connection.execute(f"PRAGMA busy_timeout = {PATIENT_SECONDS * 1000}")
     if not record.info.get(_IS_READ_ONLY):
         _write_ahead(connection)
     # 4,000 pages, 16 MB: a commit of a middling import does not wait for the copy into the file; what a large one leaves beside it goes
-    cache, log = f"cache_size = -{cache_kb}", ("wal_autocheckpoint = 4000", f"journal_size_limit = {1 << 26}")
+    cache, log = f"cache_size = -{_CACHE_KB}", ("wal_autocheckpoint = 4000", f"journal_size_limit = {1 << 26}")
     for pragma in ("foreign_keys = ON", "recursive_triggers = ON", cache, *log):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -425,9 +422,9 @@ def keep(session: Session) -> None:
             _log.warning("The last hash of the trail could not be kept in %s: %s", kept, error.strerror or error)
 
 
-def open_study(location: str, *, wait_seconds: float = PATIENT_SECONDS, of_pages: bool = False) -> Engine:
+def open_study(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     """Connect and bring the tables up to date; a SQLite file that needs it is copied first."""
-    engine = connect(location, wait_seconds=wait_seconds, of_pages=of_pages)
+    engine = connect(location, wait_seconds=wait_seconds)
     try:
         migrate(engine)
     except OverreadError:

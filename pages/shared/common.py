@@ -61,7 +61,7 @@ MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
 
 @st.cache_resource(show_spinner=False)
 def _engine_at(location: str) -> Engine:
-    engine = opened(location, wait_seconds=PRESS_SECONDS, of_pages=True)
+    engine = opened(location, wait_seconds=PRESS_SECONDS)
     before_each_commit(engine, _forget)
     prepare_search(engine)  # what an import that was broken off left waiting
     Thread(target=_finish_import, args=(engine,), daemon=True).start()  # it may take minutes, and no page waits for it
