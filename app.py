@@ -27,10 +27,15 @@ def listed(name: str, title: str, icon: str, rule: Callable[[Viewer], None] | No
         routes.script(name),
         title=title,
         icon=f":material/{icon}:",
-        url_path=name,
+        url_path="start" if name == routes.START else name,
         default=name == routes.START,
         visibility="visible" if is_listed else "hidden",
     )
+
+
+def to_start() -> None:
+    """Whoever types the start page's name as its address comes to it."""
+    st.switch_page(routes.OVERVIEW, query_params=st.query_params)
 
 
 with common.guarded():
@@ -55,6 +60,7 @@ with common.guarded():
                 listed("export", "Export", "download"),
                 listed("audit", "Audit", "history", check_can_see_audit),
                 listed(routes.HELP_NAME, "Help", "help"),
+                st.Page(to_start, url_path=routes.START, visibility="hidden"),
             ],
         },
         position="hidden" if viewer is None else "sidebar",

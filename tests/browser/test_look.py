@@ -65,6 +65,12 @@ SECTIONS_OPENED = [
 ]
 
 
+def test_the_name_of_the_start_page_is_an_address_of_it(page: Page, app_server: AppServer):
+    steps.choose_reader(page, app_server, LEAD, path="/overview")
+    expect(page.locator(".or-heading h1")).to_have_text("Overview")
+    expect(page.get_by_role("dialog")).to_have_count(0)  # in which Streamlit says that it knows no such page
+
+
 @pytest.mark.slow
 def test_arabic_reads_from_right_to_left_and_a_latin_explanation_beside_it_does_not(page: Page, app_server: AppServer):
     steps.choose_reader(page, app_server, PHYSICIAN, path=f"/browse?{ARABIC}")
