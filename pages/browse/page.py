@@ -364,7 +364,7 @@ def _content(asked: Chosen) -> None:
         st.html(html.chips([f"{len(listed):,} fit", *on]))
     if hidden:
         wait = "One conversation waits" if len(hidden) == 1 else f"{len(hidden):,} conversations wait"
-        why = "they are shown here once you have submitted it, so that no verdict pulls yours."
+        why = "they are shown here once you have submitted it, so that no verdict influences yours."
         st.html(html.quiet(f"{wait} for your {own_act(viewer)}; {why}"))
     if not listed.empty:
         _listing(listed, judge)
