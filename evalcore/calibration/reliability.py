@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import isotonic_regression, minimize_scalar
+import scipy  # its part `optimize` is loaded at its first use: Triage needs none of it
 from scipy.special import expit, logit, stdtrit
 
 from evalcore.calibration import SEED
@@ -271,7 +271,7 @@ def _isotonic(items: Items) -> Floats:
         code = np.cumsum(np.append(0, np.diff(confidence) != 0))
         mass = np.bincount(code, weight)
         mean = np.bincount(code, weight * items.right[mine]) / mass
-        fit[mine] = isotonic_regression(mean, weights=mass).x[code]
+        fit[mine] = scipy.optimize.isotonic_regression(mean, weights=mass).x[code]
     return fit
 
 
@@ -296,7 +296,7 @@ def _null(
             null[number], high[number] = of_draws.mean(), np.quantile(of_draws, 0.95)
             misfits = []
             for mean in drawn[:N_FITTED] / times:
-                fitted = isotonic_regression(mean, weights=times.astype(float)).x
+                fitted = scipy.optimize.isotonic_regression(mean, weights=times.astype(float)).x
                 misfits.append((times * ((value - mean) ** 2 - (fitted - mean) ** 2)).sum() / times.sum())
             misfit[number] = effect[number] * np.mean(misfits)
     return {"ece": ece, "null": null, "null_high": high, "null_miscalibration": misfit}
@@ -424,7 +424,7 @@ def _temperature(table: pd.DataFrame) -> float:
         bold = z / np.exp(log_temperature)
         return float((weight * (np.logaddexp(0, bold) - right * bold)).sum())
 
-    return float(np.exp(minimize_scalar(loss, bounds=(COLDEST, HOTTEST), method="bounded").x))
+    return float(np.exp(scipy.optimize.minimize_scalar(loss, bounds=(COLDEST, HOTTEST), method="bounded").x))
 
 
 def _interval(row: Row, name: str) -> str:
