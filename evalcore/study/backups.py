@@ -19,9 +19,9 @@ from sqlalchemy import Connection, Engine, Table, create_engine, func, insert, i
 from sqlmodel import Session, SQLModel
 
 from evalcore.errors import OverreadError, refuse
-from evalcore.study import browse, store
+from evalcore.study import browse, db, store
 from evalcore.study.audit.chain import ChainReport, verify
-from evalcore.study.db import DBAPIError, connected, is_known, is_up_to_date, migrations, open_study, reading, upgrade
+from evalcore.study.db import DBAPIError, connected, is_up_to_date, migrations, open_study, reading, upgrade
 from evalcore.study.tables import TABLES
 
 MANIFEST, FORMAT = "overread.json", "overread backup 1"
@@ -62,7 +62,10 @@ def restore(path: Path, location: str) -> ChainReport:
                 source.backup(target)
             except sqlite3.DatabaseError as error:
                 refuse(f"{path}: the file is damaged: {error}. Nothing was restored.")
-        open_study(str(copy)).dispose()  # brings an older one up to date
+        try:
+            open_study(str(copy)).dispose()  # brings an older one up to date
+        except OverreadError as error:
+            refuse(str(error).replace(str(copy), str(path)))
         for earlier in copy.parent.glob(f"{copy.name}.before-migration-*"):
             earlier.unlink()  # the backup itself is what was before
         return proved(copy)
@@ -169,8 +172,7 @@ def checked(path: Path) -> dict[str, Any]:
 def _load(engine: Engine, path: Path) -> ChainReport:
     """All in one transaction: the tables as they were then, their rows, the migrations since, and the proof."""
     manifest = checked(path)
-    if not is_known(manifest["revision"]):
-        refuse(f"{path}: was written by a newer version of Overread. Update Overread to restore it.")
+    db.check_revision(str(path), manifest["revision"])
     with engine.begin() as connection, zipfile.ZipFile(path) as packed:
         _check_is_empty(connection, "--db")
         command.upgrade(migrations(connection), manifest["revision"])

@@ -156,8 +156,8 @@ class Person(Numbered, table=True):
     roles: str
     specialties: str = "[]"
     languages: str = "[]"
-    active: bool = Field(default=True, sa_column_kwargs={"server_default": sa.true()})
     created_at: datetime = moment()
+    active: bool = Field(default=True, sa_column_kwargs={"server_default": sa.true()})
     group_roles: str = Field(default="[]", sa_column_kwargs={"server_default": "[]"})
 
 
