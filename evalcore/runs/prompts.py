@@ -422,9 +422,7 @@ class Asker:
         if isinstance(prompt, JudgePrompt):
             return prompt.read(text)
         if not text.strip():
-            msg = "expected an answer, got An empty reply"
-            raise JudgeReplyInvalid(msg)
+            _invalid("expected an answer, got An empty reply")
         if storable(text) != text:
-            msg = "expected text, got A reply with half of a character"
-            raise JudgeReplyInvalid(msg)
+            _invalid("expected text, got A reply with half of a character")
         return text

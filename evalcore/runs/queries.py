@@ -15,7 +15,7 @@ import pandas as pd
 from sqlalchemy import case, distinct, exists, func, select
 from sqlmodel import Session
 
-from evalcore.errors import NotFound
+from evalcore.errors import NotFound, refuse
 from evalcore.judges.splits import SPLIT_WHAT, MadeWith
 from evalcore.runs.spec import CUT_OFF, Question, RunSpec
 from evalcore.study.audit import trail
@@ -103,8 +103,7 @@ def run(session: Session, run_id: int) -> RunRow:
     """One run."""
     found = rows(session, run_ids=[run_id])
     if not found:
-        msg = f"run: expected the number of a run, got {run_id}"
-        raise NotFound(msg)
+        refuse(f"run: expected the number of a run, got {run_id}", NotFound)
     return found[0]
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, InterfaceError, InternalError, OperationalError
 from sqlmodel import Session
 
-from evalcore.errors import DatabaseFault, NotFound
+from evalcore.errors import DatabaseFault, NotFound, refuse
 from evalcore.runs.item_queries import evaluation, not_answered, open_questions, parts
 from evalcore.runs.prompts import CONFIDENCE_MEANING, Judged
 from evalcore.runs.queries import CHUNK, RunRow, clock, this_host, workers
@@ -120,8 +120,7 @@ def _held(session: Session, run_id: int) -> tuple[str, str]:
     held = select(_RUN.c.state, _RUN.c.spec).where(_RUN.c.id == run_id).with_for_update(key_share=True)
     row = session.connection().execute(held).first()
     if row is None:
-        msg = f"run: expected the number of a run, got {run_id}"
-        raise NotFound(msg)
+        refuse(f"run: expected the number of a run, got {run_id}", NotFound)
     return row.state, row.spec
 
 
