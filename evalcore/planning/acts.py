@@ -206,10 +206,7 @@ def draw(
 
 
 def drawn_systematically(probabilities: Floats, *, rng: np.random.Generator) -> Numbers:
-    """Places of a systematic drawing from a random start (Madow 1949), in random order: each with exactly its probability, in a fixed number.
-
-    The units are laid end to end in random order on a line, each as long as its probability; drawn are those on which one of the points u, u + 1, ... falls.
-    """
+    """Places of a systematic drawing (Madow 1949), in random order: each with exactly its probability, in a fixed number."""
     order = rng.permutation(len(probabilities))
     ends = np.cumsum(probabilities[order])
     whole = round(float(ends[-1])) if len(ends) else 0

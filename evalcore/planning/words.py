@@ -236,11 +236,7 @@ def so_far_words(found: Answer) -> str:
 
 
 def often_words(times: float) -> str:
-    """How often beside something else, by the ratio itself and not by rounded figures.
-
-    >>> [often_words(times) for times in (0.7, 1.002, 1.3, 2.04)]
-    ['30 % less often than', 'as often as', '30 % more often than', '2.0 times as often as']
-    """
+    """How often beside something else, by the ratio itself and not by rounded figures."""
     percent = round(100 * (times - 1))
     if not percent:
         return "as often as"

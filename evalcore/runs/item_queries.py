@@ -24,10 +24,7 @@ class Part(NamedTuple):
 
 
 class Items(NamedTuple):
-    """The items of a part: the statement gives their key (example_id, response_id, criterion_id), in the order in which they are asked.
-
-    `mixed` is a number by which they stand in an order that has nothing to do with what they are.
-    """
+    """The items of a part: the statement gives their keys in the order in which they are asked; `mixed`, a number that orders them by chance."""
 
     statement: sa.Select[Any]
     key: tuple[Any, Any, Any]

@@ -138,10 +138,7 @@ _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
 
 
 class Judged(msgspec.Struct, frozen=True, gc=False):
-    """What a judge says: met or not, or a level (cannot assess where none is recommended); the confidence, in [0, 1], is that this is right.
-
-    The explanation is "" where it gave none; what no database holds (NUL, half of a surrogate pair) is U+FFFD in it.
-    """
+    """What a judge says: met or not, or a level (cannot assess where none is recommended); the confidence, in [0, 1], is that this is right."""
 
     label: Label | Acuity
     explanation: str
@@ -238,10 +235,7 @@ def _invalid(sentence: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class AnswerPrompt:
-    """Asks a model for an answer: with nothing but the turns themselves, or in one turn with the four levels.
-
-    With levels the answer ends with `ACUITY: <letter>`, as `levels.answer` reads it.
-    """
+    """Asks a model for an answer: with nothing but the turns themselves, or in one turn with the four levels, ending in `ACUITY: <letter>`."""
 
     with_levels: bool = False
 
@@ -266,10 +260,7 @@ class AnswerPrompt:
 
 @dataclass(frozen=True)
 class JudgePrompt:
-    """Asks a judge about a response: whether it meets a criterion, or which level of care it recommends; not which it should.
-
-    `with_confidence`: the judge is asked how probable it is that its own label is right.
-    """
+    """Asks a judge whether a response meets a criterion, or which level of care it recommends, and with which confidence in its own label."""
 
     of_levels: bool = False
     with_points: bool = False
@@ -375,10 +366,7 @@ def spec_for(kind: RunKind, model: ModelSettings, dataset: str, **asked: Any) ->
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
-    """A question with the texts that it is made from.
-
-    Of what is judged; "" and None where there is none. `suspects`: sentences on words in the response that speak to the judge.
-    """
+    """A question with the texts that it is made from. `suspects`: sentences on words in the response that speak to the judge."""
 
     question: Question
     case: tuple[Message, ...]

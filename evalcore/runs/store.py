@@ -100,10 +100,7 @@ def _close_run(session: Session, run_id: int, *, actor: str, reason: str) -> Non
 
 
 def retry_questions(session: Session, run_id: int, *, actor: str, outcomes: Collection[Outcome]) -> int:
-    """Questions that have ended so are free again, and the run is open. What is known of their calls stays. Returns how many it is.
-
-    Questions whose answer has come in another way since are closed first, as by `start_run`.
-    """
+    """Questions that ended so, and have no answer by now, are free again, and the run is open. Their calls stay known. Returns how many it is."""
     _, spec = _held(session, run_id)
     _close_answered(session, run_id, msgspec.json.decode(spec, type=RunSpec))
     words = [outcome.value for outcome in outcomes if outcome is not Outcome.ANSWERED]
@@ -210,11 +207,7 @@ def _free_of_the_dead(session: Session, run_id: int) -> int:
 def end_worker(
     session: Session, run_id: int, worker_id: int, *, actor: str, reason: str | None, for_all: bool
 ) -> Ended:
-    """The worker ends: what it still held is free again.
-
-    `reason`: why it ends, one sentence; None where nothing was left to take. `for_all`: the reason stops the run; otherwise the run is stopped only where
-    nobody else works on it.
-    """
+    """The worker ends, and what it held is free again. `reason`: why, in a sentence; it stops the run where it is `for_all`, or nobody else works on it."""
     connection = session.connection()
     state, _ = _held(session, run_id)
     _free(session, run_id, [worker_id])
@@ -239,10 +232,7 @@ def _free(session: Session, run_id: int, worker_ids: Any) -> int:
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What came of one question.
-
-    `outcome`: of the last call; None: it was broken off before the question was through, which stays open. `came`: a judge's verdict or a model's text.
-    """
+    """What came of one question. `outcome`: of the last call; None: broken off, the question stays open. `came`: a judge's verdict or a model's text."""
 
     question: Question
     calls: tuple[Call, ...]
@@ -259,10 +249,7 @@ class Saved(NamedTuple):
 
 
 def save_answers(session: Session, run: RunRow, worker_id: int, answers: Sequence[Answer]) -> Saved:
-    """Write answers of a worker, at most some hundreds at once.
-
-    A question that has an outcome by now, or is another worker's, is left alone; the calls that it cost are told in the event.
-    """
+    """Write some hundreds of a worker's answers. A question that has an outcome by now, or is another worker's, is left alone; its calls are told."""
     at, bulk = now(), Bulk(session)
     ended = [answer for answer in answers if answer.outcome is not None]
     ours = _end_questions(session, worker_id, ended)
@@ -372,10 +359,7 @@ def _await_index(bulk: Bulk, texts: Iterable[tuple[int, str | None]]) -> None:
 
 
 def flag_suspects(session: Session, reasons: Mapping[int, Sequence[str]]) -> None:
-    """Write down why some responses are suspect (by response, sentences of `suspicion.suspects`), in the caller's transaction.
-
-    What was said of such a response before is replaced, so that to say the same again changes nothing. Two processes may flag the same responses at once.
-    """
+    """Write down why some responses are suspect (by response, sentences of `suspicion.suspects`), in place of what was said of them before."""
     rows = TABLES["suspect_response"]
     numbers = sorted(reasons)  # in one order everywhere, so that two who write do not wait for each other in a ring
     for start in range(0, len(numbers), CHUNK):

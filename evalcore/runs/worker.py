@@ -167,10 +167,7 @@ class _BrokenOff(Exception):
 
 
 def finish(engine: Engine, row: RunRow, *, stop: Stop) -> LevelsRead | None:
-    """What follows when nobody asks any more: levels of triage are read, and texts enter the index; again changes nothing.
-
-    The levels are None where the run is of no triage, or where `stop` said now: then nothing of it is written, and the same again does it.
-    """
+    """What follows when nobody asks any more: levels of triage are read (None: none to read, or `stop` said now), and texts enter the index."""
 
     def look(_n_read: int, _most: int | None) -> None:
         if stop.is_urgent:

@@ -75,9 +75,7 @@ def _own_tables(connection: Connection) -> list[str]:
 def delete(engine: Engine, name: str, certificate: Path, *, actor: Viewer, also: Iterable[Path] = ()) -> dict[str, Any]:
     """Delete a study with all that lies beside it, by a lead, while nobody else has it open. Returns the certificate, which is written to a new file.
 
-    Args:
-        name: As `name_of` gives it: whoever deletes has typed it.
-        also: Further files that go with it.
+    `name`: as `name_of` gives it, typed by whoever deletes. `also`: further files that go with it.
     """
     if name != name_of(engine):
         refuse(f"name: expected {name_of(engine)!r}, as the study is called, got {name!r}. Nothing was deleted.")

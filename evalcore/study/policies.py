@@ -151,10 +151,7 @@ def check_can_reveal(viewer: Viewer, reader: int, state: ReadingState) -> None:
 
 
 def check_can_slip(viewer: Viewer, reader: int, state: ReadingState, *, has_seen: bool, has_gone_on: bool) -> None:
-    """Say that a key was hit by mistake: the reader alone, between the lock and the first sight of others' verdicts.
-
-    `has_seen`: what the judge or anybody else says was shown to the reader. `has_gone_on`: the reader has answered something else since.
-    """
+    """Say that a key was hit by mistake: the reader alone, from the lock until they see what anybody else says or answer something else."""
     check_own(viewer, reader)
     if state is ReadingState.READING:
         refuse("This read is not locked yet: give the other answer instead.", NotAllowed)

@@ -162,10 +162,7 @@ class Person(Numbered, table=True):
 
 
 class Identity(Numbered, table=True):
-    """Who signs in as which person: what a provider calls somebody, which no one else gets there, unlike a name or an address.
-
-    `unbound_at`: since then the account is nobody's, until another invitation binds it.
-    """
+    """Who signs in as which person: what a provider calls somebody, and nobody else. `unbound_at`: nobody's since then, until an invitation binds it."""
 
     __table_args__ = (sa.UniqueConstraint("issuer", "subject"),)
 
@@ -260,10 +257,7 @@ class ColumnMapping(Row, table=True):
 
 
 class FileImport(Numbered, table=True):
-    """An import that added something, by what was imported as what (`key`); withdrawn where it has a time for that.
-
-    `keeps_rows`: whether `brought_rows` tells all that it brought; of older ones only verdicts know their file, by `source_hash`.
-    """
+    """An import that added something, by what was imported as what (`key`); withdrawn where it has a time for that."""
 
     key: str = Field(unique=True)
     source_hash: str

@@ -85,12 +85,7 @@ class Refused(OverreadError):
 
 
 class Api:
-    """Answers /api/v1/, on a server of several studies /STUDY/api/v1/; passes on all else.
-
-    Args:
-        engine_at: Opens a database.
-        by_session: Who asks by what a browser sends, in a study; None: nobody.
-    """
+    """Answers /api/v1/, on a server of several studies /STUDY/api/v1/; passes on all else. `by_session`: who asks in a study by what a browser sends."""
 
     def __init__(
         self,

@@ -1,7 +1,4 @@
-"""Who comes in, as whom, and with which roles: acts of leads, and the one of whoever was invited. Each checks its rule and is in the trail.
-
-Also with which keys programs read the study.
-"""
+"""Who comes in, as whom, with which roles, and with which keys programs read: acts of leads, and the one of whoever was invited; all in the trail."""
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,11 +43,9 @@ def member(engine: Engine, who: SignedIn) -> Viewer | None:
 
 
 def admit(engine: Engine, who: SignedIn, held: Iterable[str], groups: Groups) -> Viewer | None:
-    """The person whom somebody is in a study; None: nobody.
+    """The person whom somebody is in a study; None: nobody. `held`: the groups that the provider has just said they are in.
 
-    Args:
-        held: The groups that the provider has just said they are in.
-        groups: Where it names one of those, they come in without an invitation, and have its roles as long as they are in it. What a lead gave stays.
+    Where `groups` names one of those, they come in without an invitation, and have its roles as long as they are in it. What a lead gave stays.
     """
     named = frozenset(role for group in held for role in groups.get(group, ()))
     with reading(engine) as session:

@@ -59,11 +59,7 @@ def open_(key: Key) -> None:
 
 
 def why(reasons: Iterable[Reason]) -> str:
-    """Why something waits, in one line.
-
-    >>> why([Reason.CONFLICT, Reason.CANNOT_ASSESS])
-    'First reads conflict, a reader cannot assess'
-    """
+    """Why something waits, in one line."""
     words = ", ".join(SENTENCES[reason] for reason in reasons).lower()
     return words[:1].upper() + words[1:]
 
@@ -189,10 +185,7 @@ def sitting(queue: Queue, key: Key) -> list[Key]:
 
 
 def steps(queue: Queue, key: Key) -> tuple[Key | None, bool]:
-    """Where the viewer is in this sitting, and the ways on. Returns what comes next, and whether texts are formatted.
-
-    Next is what stands behind this one, then the head of what waits.
-    """
+    """Where the viewer is in this sitting, and the ways on. Returns what comes next, behind this one or first of all, and whether texts are formatted."""
     order, still = sitting(queue, key), [row.key for row in queue.waiting]
     place = order.index(key) if key in order else -1
     before = next((other for other in reversed(order[: max(place, 0)]) if other in still), None)

@@ -40,11 +40,7 @@ class Draft:
 
 
 def case_word(key: Key) -> str:
-    """A response or case as the address has it.
-
-    >>> case_word((3, 12)), case_word((3, None))
-    ('r12', 'e3')
-    """
+    """A response or case as the address has it."""
     return f"e{key[0]}" if key[1] is None else f"r{key[1]}"
 
 

@@ -31,11 +31,7 @@ def stamp(words: str) -> str:
 
 
 def left_words(progress: Progress) -> str:
-    """How long what is left will take, from measured times.
-
-    >>> left_words(Progress(n_done=13, n_left=47, seconds_each=45.0))
-    'about 35 minutes left'
-    """
+    """How long what is left will take, from measured times."""
     if progress.seconds_each is None or not progress.n_left:
         return ""
     minutes = progress.n_left * progress.seconds_each / MINUTE
@@ -43,15 +39,7 @@ def left_words(progress: Progress) -> str:
 
 
 def guideline_words(version: int, known: int | None) -> str:
-    """That the guideline is new to a reader, or has changed; empty for who has read under this version before.
-
-    >>> guideline_words(1, None)
-    'The guideline is new to you'
-    >>> guideline_words(3, 2)
-    'The guideline has changed since your last read'
-    >>> guideline_words(3, 3)
-    ''
-    """
+    """That the guideline is new to a reader, or has changed; empty for who has read under this version before."""
     if known is None:
         return "The guideline is new to you"
     return "The guideline has changed since your last read" if known < version else ""

@@ -26,10 +26,7 @@ FOR_REAL = "From here on you read for real, and your reads count."
 
 @dataclass
 class Sitting:
-    """Where a reader is in a practice round, on this screen: the place of the response (behind the last: all are read), its marks, its feedback.
-
-    `before`: what stood before each mark, to be undone. `scores`: of this time, by response.
-    """
+    """Where a reader is in a practice round on this screen: the place of the response (behind the last: all are read), its marks, its feedback."""
 
     assignment_id: int
     responses: tuple[int, ...]
@@ -94,11 +91,7 @@ def _panel(viewer: Viewer, sitting: Sitting, desk: OpenReview, guideline: str | 
 
 
 def agreed_words(scores: Mapping[int, Score]) -> str:
-    """How much agrees, over some responses.
-
-    >>> agreed_words({12: (2, 3), 40: (5, 6)}), agreed_words({})
-    ('You agreed on 7 of 9', 'You agreed on 0 of 0')
-    """
+    """How much agrees, over some responses."""
     agreed, compared = (sum(counts) for counts in zip((0, 0), *scores.values(), strict=True))
     return f"You agreed on {agreed:,} of {compared:,}"
 

@@ -73,11 +73,7 @@ def done(number: int, told: Told, what: str) -> None:
 
 
 def skipped_words(n: int) -> str:
-    """That some items are set aside; empty where none is.
-
-    >>> skipped_words(1)
-    '1 skipped'
-    """
+    """That some items are set aside; empty where none is."""
     return f"{n:,} skipped" if n else ""
 
 

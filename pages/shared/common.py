@@ -342,8 +342,6 @@ def row_number(words: str) -> int | None:
 def viewer(*, pressed: bool = True) -> Viewer | None:
     """Who is reading, looked up anew on every run and after each act; None: nobody was chosen, or a session has ended.
 
-    Nothing is shown where another server than ours serves it.
-
     `pressed`: somebody did something, so that their session lasts on; not where a part of a page draws itself anew.
     """
     try:

@@ -86,11 +86,7 @@ _MARKDOWN.add_render_rule("link_close", _close_link)
 
 
 def _direction(text: str) -> str:
-    """The one of most letters; the first letter is that of a drug's name too often.
-
-    >>> _direction("Paracetamol: مسكن للألم وخافض للحرارة"), _direction("Paracetamol, in Arabic باراسيتامول")
-    ('rtl', 'ltr')
-    """
+    """The one of most letters; the first letter is that of a drug's name too often."""
     n_right = sum(map(len, re.findall(_RIGHT_TO_LEFT, text)))
     return "rtl" if 2 * n_right > sum(map(str.isalpha, text)) else "ltr"
 

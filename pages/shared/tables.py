@@ -37,10 +37,7 @@ def frame(columns: Mapping[str, Any], optional: Collection[str] = ()) -> pd.Data
 
 
 def formats(table: pd.DataFrame, names: Collection[str] = ()) -> dict[str, Any]:
-    """How columns are drawn: whole numbers with separators, words as wide as the longest, which Streamlit would cut off.
-
-    `names`: columns that have the room which others leave in a window of 1280; longer names take several lines.
-    """
+    """How columns are drawn. `names`: those that have the room which others leave in a window of 1280; longer words take several lines."""
     return {
         name: st.column_config.NumberColumn(format="localized")
         if pd.api.types.is_integer_dtype(table[name])
@@ -123,10 +120,7 @@ def choose(
     tallest: int = 560,
     **how: Any,
 ) -> int | None:
-    """A table of which a click opens one row. Returns the place of the row that was clicked, from 0.
-
-    `opened` is told the place before the page runs; after a restart of the server only the return value tells.
-    """
+    """A table of which a click opens one row. Returns its place, from 0; `opened` is told before the page runs, but not after a restart of the server."""
 
     def clicked() -> None:
         if opened is not None and (place := touched(st.session_state[key])) is not None:

@@ -92,11 +92,7 @@ def _published(triage_data: TriageData, formats: tuple[Format, ...]) -> pd.DataF
 
 @dataclass(frozen=True)
 class About:
-    """What the page must know before it draws anything.
-
-    `judges`: by format, the stated or usual one first; last the majority, where there are several.
-    `n_elsewhere`: responses in neither format.
-    """
+    """What the page must know before it draws. `judges`: by format, the usual one first; last the majority. `n_elsewhere`: responses in neither format."""
 
     n_cases: int
     n_kinds: dict[str, int]

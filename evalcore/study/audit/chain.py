@@ -93,10 +93,7 @@ def events(
     limit: int = 50,
     offset: int = 0,
 ) -> "tuple[pd.DataFrame, int]":
-    """A page of the trail, newest first, and how many events fit: event, at, actor, action, subject, detail, hash.
-
-    `is_blind`: something waits for the viewer's own read: then only their own acts, and those of `TELL_NO_LABEL`.
-    """
+    """A page of the trail, newest first, and how many events fit. `is_blind`: only the viewer's own acts, and those of `TELL_NO_LABEL`."""
     conditions = _open_to(viewer, is_blind=is_blind)
     for word in search.split():
         searched = (_EVENT.actor, _EVENT.action, _EVENT.subject, _EVENT.detail)

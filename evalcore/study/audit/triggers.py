@@ -1,7 +1,4 @@
-"""The triggers that guard what was said: append-only tables, and rows that nobody may change once something was read on them.
-
-Here is their only text. A database that is made or brought up to date gets them from here, and `audit verify` compares its own with them.
-"""
+"""The triggers that guard what was said: their only text, from which a database has them and with which `audit verify` compares its own."""
 
 import re
 from collections.abc import Mapping

@@ -362,11 +362,7 @@ def _done(session: Session, row: Any, values: dict[str, Any] | None, *, action: 
 
 
 def broken(session: Session) -> "pd.DataFrame":
-    """Responses that are marked as broken; those of withdrawn imports are not among them.
-
-    Returns:
-        One row a response: response_id, example_id, dataset, prompt_id, model, evaluation, sample_index, reason (a `Broken`), marked_by, marked_at.
-    """
+    """Responses that are marked as broken, a row each, with the reason (a `Broken`), by whom and when; those of withdrawn imports are not among them."""
     response, example, model = (shown(table, WITHDRAWN, NAMES, MERGED) for table in ("response", "example", "model"))
     statement = (
         "SELECT response.id AS response_id, response.example_id, example.dataset, example.prompt_id, model.name AS model, "  # noqa: S608 - our own words
@@ -379,10 +375,7 @@ def broken(session: Session) -> "pd.DataFrame":
 
 
 def mark_broken(engine: Engine, response_id: int, reason: schema.Broken | None, *, actor: schema.Viewer) -> None:
-    """Have a response that is no answer leave the numbers; it is counted as broken, and what was said of it is kept. None: it counts again.
-
-    NotFound: there is no such response, or it is not marked.
-    """
+    """Have a response that is no answer leave the numbers; what was said of it is kept. None: it counts again. NotFound: it is not there, or not marked."""
     with act(engine, actor, policies.check_can_mend, with_broken=True) as session:
         connection, this = session.connection(), TABLES["response"].c.id == response_id
         there = connection.execute(sa.select(TABLES["response"].c.id).where(this)).first()
