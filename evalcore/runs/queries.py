@@ -376,7 +376,6 @@ def _of(session: Session, name: str, numbers: Iterable[int | None], *columns: st
         yield from session.connection().execute(select(table[key], *(table[column] for column in columns)).where(part))
 
 
-# ---------------------------------------------------------------- responses that speak to their judge
 # A run searches each response before it asks a judge about it, and keeps what it finds. An import searches none: at 1 to 4 ms a response it
 # would take longer than all else that an import does. So a response whose verdicts came by file is searched when it is shown.
 

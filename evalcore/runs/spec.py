@@ -177,8 +177,6 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
     schema_name: str = "answer"
 
 
-# ---------------------------------------------------------------- the file of models: a table a model, and never a key
-
 _SECRET = re.compile(r"key|token|secret|password|passwd|auth|bearer|credential", re.IGNORECASE)
 _KEYS = ModelSettings.__struct_fields__[1:]
 _PATTERNS = {

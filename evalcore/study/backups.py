@@ -195,8 +195,6 @@ def set_sequence(connection: Connection, table: str) -> None:
             connection.exec_driver_sql(f"SELECT setval('{owner}', ({last}), false)")
 
 
-# ---------------------------------------------------------------- from one database into another
-
 BATCH, PART = 5_000, 500
 EXAMPLE, RESPONSE = (TABLES[name].c for name in ("example", "response"))
 SEARCH = frozenset({"search_entry", "search_pending"})

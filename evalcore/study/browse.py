@@ -121,8 +121,6 @@ def examples(session: Session, filters: Filters) -> "pd.DataFrame":
     return fitting
 
 
-# ---------------------------------------------------------------- what is searched
-
 _EXAMPLE, _CRITERION, _RESPONSE, _VERDICT = (TABLES[name].c for name in ("example", "criterion", "response", "verdict"))
 _PART = 500  # bound variables in one statement
 

@@ -406,8 +406,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     not_blind: NotBlind | None = None
 
 
-# ---------------------------------------------------------------- runs
-
 STREAK = 25
 
 

@@ -192,9 +192,6 @@ def _json(told: Mapping[str, Any], version: int, headers: Headers | None, tag: s
     return Response(body, media_type="application/json", headers={"etag": tag})
 
 
-# ---------------------------------------------------------------- rows
-
-
 def _rows(
     engine: Engine,
     viewer: Viewer,
@@ -250,9 +247,6 @@ def _table(engine: Engine, version: int, what: str, part: Part) -> pd.DataFrame:
     return export_tables.table(engine, what, part).sort_values("response_id", kind="stable", ignore_index=True)
 
 
-# ---------------------------------------------------------------- figures
-
-
 @lru_cache(maxsize=1)
 def _rubric_data(engine: Engine, version: int) -> RubricData:  # noqa: ARG001 - the version is the key
     with reading(engine) as session:
@@ -288,8 +282,6 @@ def _progress(engine: Engine, blind: frozenset[int]) -> dict[str, Any]:
     ]
     return {"assignments": frames.records(made), "readers": readers}
 
-
-# ---------------------------------------------------------------- the description
 
 _LISTS = {
     "agreement": ("pooled", "by_pair"),

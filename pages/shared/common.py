@@ -434,9 +434,6 @@ def draw_anew() -> None:
         st.rerun()
 
 
-# ---------------------------------------------------------------- what goes wrong
-
-
 @dataclass
 class _Run:
     """One run of a page or a part of it: what failed, and where it says so. The one after a failed press saves nothing."""

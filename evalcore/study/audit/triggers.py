@@ -127,8 +127,6 @@ def _differs(table: str, unlike: str) -> str:
     return " OR ".join(parts)
 
 
-# ---------------------------------------------------------------- the role of a running server
-
 READ_ONLY_TABLES = frozenset({"alembic_version"})
 
 

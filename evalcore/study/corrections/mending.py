@@ -32,9 +32,6 @@ MAX_REASON = 1_000
 _CHUNK = 5_000
 
 
-# ---------------------------------------------------------------- what is hidden
-
-
 def hide_anew(session: Session) -> dict[str, str]:
     """Hide what follows from the withdrawn imports and the broken responses as they are now, where there are any; for the detail of the act's event."""
     connection = session.connection()
@@ -211,9 +208,6 @@ def digest(session: Session) -> str:
     return found.hexdigest()
 
 
-# ---------------------------------------------------------------- what came with a file
-
-
 class Effect(NamedTuple):
     """What of a study is not shown any more, or again: how many rows."""
 
@@ -356,9 +350,6 @@ def _done(session: Session, row: Any, values: dict[str, Any] | None, *, action: 
     told = {key: value for key, value in detail.items() if value}
     append_event(session, actor=actor.signature, action=action, subject=row.name, detail=told)
     return effect
-
-
-# ---------------------------------------------------------------- broken responses
 
 
 def broken(session: Session) -> "pd.DataFrame":
