@@ -289,7 +289,6 @@ def moments(x: Floats, unit: Numbers, reader: Numbers, weight: Floats) -> Moment
 
 
 def _differences(x: Floats, weight: Floats, group: Numbers) -> tuple[Floats, Floats]:
-    """By group, over its pairs: the sum of w w (x - x)^2 / 2, and of w w."""
     of = weight * x, weight * x**2, weight, weight**2
     sums, squares, of_weights, of_squares = (np.bincount(group, values) for values in of)
     return (of_weights * squares - sums**2) / 2, (of_weights**2 - of_squares) / 2

@@ -22,7 +22,6 @@ from evalcore.triage.setting_queries import confidence_meanings
 MAX_CONCURRENCY, MAX_NAME, MOST_LISTED = 2_000, 200, 20
 CHARACTERS_A_TOKEN, N_DRAWN = 4, 100
 VERDICT_TOKENS, ANSWER_TOKENS = 120, 600
-"""What a verdict and an answer come to before the first was seen: a few sentences of JSON, and a page."""
 
 
 def start(

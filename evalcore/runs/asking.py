@@ -316,7 +316,6 @@ class Asking:
             await self._wind_up()
 
     def _is_over(self) -> bool:
-        """Whether all is done, after a look at what can be taken, asked and saved now."""
         self._changed.clear()
         if self._stop.is_asked:
             self._end("stopped by hand")
@@ -335,7 +334,6 @@ class Asking:
         return not self._fetching and not self._stock and is_exhausted
 
     def _end(self, reason: str, *, for_all: bool = False) -> None:
-        """Ask nothing more; the first reason counts."""
         self._is_ending = True
         if self.reason is None:
             self.reason, self.for_all = reason, for_all

@@ -393,7 +393,6 @@ def _address(settings: ModelSettings) -> httpx.URL:
 
 
 def _proxy(url: httpx.URL) -> httpx.Proxy | None:
-    """The proxy that the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY) names for this address."""
     known = getproxies()
     address, is_here = known.get(url.scheme) or known.get("all"), url.host.split(".")[-1] == "localhost"
     with suppress(ValueError):

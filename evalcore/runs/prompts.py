@@ -33,7 +33,6 @@ OTHER_ROLE = "somebody else"
 EXAMPLES = (
     Message("system", "s"), Message("developer", "d"), Message("user", "u"), Message("assistant", "a"), Message("tool", "t")
 )  # fmt: skip
-"""Turns of every kind, from which versions are made."""
 EXAMPLE_FENCE = "0" * 2 * FENCE_BYTES
 _MARK = re.compile(r"[0-9A-Za-z-]{8,64}")
 FIELDS = ("conversation", "response", "criterion")
@@ -89,7 +88,6 @@ def _turns(fence: str, name: str, turns: Sequence[Message]) -> str:
 
 
 def _version(name: str, requests: Sequence[ChatRequest]) -> str:
-    """A prompt's name with the first 8 hex digits of the SHA-256 over what it sends for made-up questions."""
     digest = hashlib.sha256(msgspec.json.encode((name, requests))).hexdigest()
     return f"{name}@{digest[:8]}"
 

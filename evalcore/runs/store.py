@@ -113,7 +113,6 @@ def retry_questions(session: Session, run_id: int, *, actor: str, outcomes: Coll
 
 
 def _held(session: Session, run_id: int) -> tuple[str, str]:
-    """The state and the specification of a run, whose row is held until the transaction ends."""
     held = select(_RUN.c.state, _RUN.c.spec).where(_RUN.c.id == run_id).with_for_update(key_share=True)
     row = session.connection().execute(held).first()
     if row is None:
@@ -157,7 +156,6 @@ def say_alive(session: Session, run_id: int, worker_id: int) -> Orders:
 
 
 def _revived(session: Session, worker_id: int) -> tuple[bool, bool]:
-    """Write that a worker lives; returns whether it is asked to stop, and whether it was taken for dead."""
     connection, mine = session.connection(), _WORKER.c.id == worker_id
     before = connection.execute(select(_WORKER.c.stop_asked, _WORKER.c.ended_at).where(mine).with_for_update()).one()
     connection.execute(update(_WORKER).where(mine).values(seen_at=clock(session), ended_at=None))

@@ -24,7 +24,6 @@ OUTCOMES = {
     Outcome.REJECTED: ("refused by the server", "The server rejected the request; retrying will not help."),
     Outcome.UNREACHABLE: ("no whole reply", "No whole reply came after several tries. Another time may bring one."),
 }
-"""Failures in a word or two, and what each means."""
 
 
 def _sum(one: Calls, other: Calls) -> Calls:

@@ -89,7 +89,6 @@ def folded(text: str) -> str:
 
 
 def _comparable(text: str) -> tuple[str, list[int] | None]:
-    """A text as it is compared, and the place of each of its characters in the original; None: the same."""
     places = None
     if not text.isascii() and DROPPED.search(text):
         dropped = {hit.start() for hit in DROPPED.finditer(text)}

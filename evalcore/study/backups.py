@@ -73,7 +73,6 @@ def restore(path: Path, location: str) -> ChainReport:
 
 @contextmanager
 def _unfinished(path: Path) -> Iterator[Path]:
-    """A file under a name of its own beside `path`, which it is called once all of it is on the disk."""
     if path.exists():
         refuse(f"{path} is there already. Nothing was overwritten; choose another name.")
     copy = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
@@ -170,7 +169,6 @@ def checked(path: Path) -> dict[str, Any]:
 
 
 def _load(engine: Engine, path: Path) -> ChainReport:
-    """All in one transaction: the tables as they were then, their rows, the migrations since, and the proof."""
     manifest = checked(path)
     db.check_revision(str(path), manifest["revision"])
     with engine.begin() as connection, zipfile.ZipFile(path) as packed:
@@ -198,7 +196,6 @@ def set_sequence(connection: Connection, table: str) -> None:
 BATCH, PART = 5_000, 500
 EXAMPLE, RESPONSE = (TABLES[name].c for name in ("example", "response"))
 SEARCH = frozenset({"search_entry", "search_pending"})
-"""Each database has its own way to search: what is searched is taken up anew."""
 
 
 def copy_study(source: str, target: str) -> ChainReport:

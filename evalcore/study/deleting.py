@@ -41,7 +41,6 @@ STILL_HELD = (
     "Sessions of who signed in, where the server keeps them in another database; and what the sign-in provider knows.",
     "Blocks of the disk that the file system has not used again: overwrite or encrypt the disk where that matters.",
 )
-"""What no command of Overread reaches: said in the certificate."""
 
 
 def name_of(engine: Engine) -> str:

@@ -37,7 +37,6 @@ check_can_export = _takes(frozenset(Role), "export")
 check_can_import = _takes(STUDY, "import")
 check_can_mend = _takes(STUDY, "withdraw imports, mark broken responses and change names")
 check_can_see_audit = _takes(STUDY, "read the audit trail")
-"""The trail names people."""
 check_can_set_families = _takes(STUDY, "change the table of families")
 check_can_set_meaning = _takes(STUDY, "say what a confidence refers to")
 check_can_split = _takes(STUDY, "split conversations into sets for judges")

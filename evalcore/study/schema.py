@@ -311,7 +311,6 @@ RENAMED, MERGED = "name changed", "names merged"
 MENDING = (IMPORT_WITHDRAWN, IMPORT_RESTORED, MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED)
 """The acts after which the trail keeps what is hidden or called otherwise."""
 BRINGING = (FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID, *MENDING)
-"""The acts in the audit trail that bring judges' verdicts, or take them away."""
 LABELS_EXPORTED, JUDGE_SHOWN = "labels exported", "judge shown"
 READER_CHOSEN, VERDICTS_SEEN, PRACTISED = "reader chosen", "verdicts seen", "practised"
 SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED = "signed in", "signed out", "sign-in refused"
@@ -326,7 +325,6 @@ MOST_POINTS = 1_000
 """Of a criterion of HealthBench Professional, whose points are not held to -10..10: what the database takes."""
 PROFESSIONAL = "professional"
 TASK_TAGS = ("use_case", "type", "difficulty", "specialty")
-"""The tags that an example of HealthBench Professional has in the place of a theme."""
 AXES = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")
 
 

@@ -67,7 +67,6 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "judges": {},
     "progress": {},
 }
-"""What may be asked, with the parameters of each."""
 MEANING = export_tables.MEANING | {
     "agreement": "How far physicians agree with one another, together (pooled) and by pair; the columns are those of `overread agreement --json`.",
     "judges": "How well judges say what physicians say: balanced_f1, percentiles and error_rates, as `overread judges --json` has them.",

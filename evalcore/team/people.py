@@ -16,12 +16,9 @@ from evalcore.team import queries, store
 from evalcore.team.queries import SignedIn
 
 Groups = Mapping[str, frozenset[Role]]
-"""The roles of each group of a provider in a study."""
 BY_GROUPS = "groups of the provider"
 MOST_PURPOSE = 100
-"""Characters."""
 KEY_DAYS, MOST_DAYS = 90, 366
-"""For how long a key is valid, unless it is said, and at most."""
 
 
 def invite(engine: Engine, name: str, *, actor: Viewer) -> str:
@@ -71,9 +68,7 @@ def admit(engine: Engine, who: SignedIn, held: Iterable[str], groups: Groups) ->
         if person is not None:
             by_hand = person.roles - given
             kept = frozenset({Role.LEAD}) if _is_only_lead(session, person) else frozenset()
-            store.set_roles(
-                session, number, by_hand | named | kept, actor=BY_GROUPS, by_groups=named | (kept - by_hand)
-            )
+            store.set_roles(session, number, by_hand | named | kept, actor=BY_GROUPS, by_groups=named | kept - by_hand)
     return member(engine, who)
 
 
@@ -85,7 +80,6 @@ def _differs(session: Session, number: int | None, named: frozenset[Role]) -> bo
 
 
 def _names(name: str) -> Iterator[str]:
-    """A name, and it with a number for whoever is called the same."""
     yield name
     yield from (f"{name} ({number})" for number in count(2))
 

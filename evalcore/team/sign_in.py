@@ -46,7 +46,6 @@ FLOW_SECONDS = 600
 MOST_HINT = 3_000
 """Characters of an ID token that a cookie takes; with a longer one the provider asks who signs out."""
 _AWAY = (HTTPError, AuthlibBaseError, JoseError, ValueError, KeyError)
-"""What comes of a provider that does not answer, or says what it should not."""
 _FORGED = (
     b"forwarded", b"remote-user", b"x-remote-user", b"x-forwarded-user", b"x-forwarded-email", b"x-forwarded-preferred-username",
     b"x-forwarded-groups", b"x-forwarded-access-token", b"x-auth-request-user", b"x-auth-request-email", b"x-webauth-user",
@@ -178,7 +177,6 @@ class SignedInOnly:
         return self._opened(scope, study, who) if _is_navigation(scope) else self._part(scope, study, who)
 
     def _part(self, scope: Scope, study: Study, who: SignedIn) -> Scope | Response:
-        """A part of a page, a socket, a file that goes up or down: for people of the study, as they are now."""
         person = people.member(self._study_engine(study), who)
         if person is None:
             return _no_study(scope, who)
@@ -200,7 +198,6 @@ class SignedInOnly:
         return scope
 
     def _choice(self, who: SignedIn) -> Response:
-        """The studies of somebody; the only one is opened at once."""
         mine = []
         for study in studies().values():
             try:
@@ -262,7 +259,6 @@ class SignedInOnly:
         return answer
 
     async def _claims(self, said: Any) -> dict[str, Any]:
-        """What the ID token says of somebody, and what only UserInfo does where the token is a short one."""
         claims = dict(said.get("userinfo") or {})
         metadata = await self._oauth.overread.load_server_metadata()
         if not self._provider.lacks(claims) or "userinfo_endpoint" not in metadata:
@@ -277,7 +273,6 @@ class SignedInOnly:
         return {**more, **claims}
 
     def _kept(self, claims: Any, earlier: str) -> str:
-        """A new session, by a new token, in place of the one that this browser had."""
         with writing(self._sign_ins(), though_frozen=True) as session:
             store.end(session, earlier)
             name = str(claims.get("name") or claims.get("preferred_username") or "")[:200]
@@ -334,7 +329,6 @@ def _no_invitation(why: str, link: str) -> Response:
 
 
 def _is_navigation(scope: Scope) -> bool:
-    """Whether a browser asks for a page to show, rather than for a part of one."""
     if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
         return False
     said = dict(scope["headers"])
@@ -362,7 +356,6 @@ a { color: #0b5d73 }
 def _page(
     title: str, sentence: str, *, status: int = 200, link: str = "", again: bool = False, body: str = ""
 ) -> HTMLResponse:
-    """A page of our own, where Streamlit's are not to be reached: a heading, a sentence, and one way on."""
     words = "Try again" if again else {SIGN_IN: "Sign in", SIGN_OUT: "Sign out"}.get(link, "Go on")
     way = f'<p><a href="{html.escape(link)}">{words}</a></p>' if link else ""
     whole = (

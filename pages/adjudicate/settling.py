@@ -163,7 +163,6 @@ class _Adjudicating(ItemPanel):
         keys.choose(choices, key, icon=lambda option: ON if option == chosen else OFF, on_click=press)
 
     def _choose(self, what: str, chosen: Any) -> None:
-        """A second press on a cause takes it back."""
         keep_notes()
         is_taken_back = what == "cause" and self._draft.cause == chosen
         setattr(self._draft, what, None if is_taken_back else chosen)
@@ -178,7 +177,6 @@ class _Adjudicating(ItemPanel):
         self._draft.rationale = said or ""
 
     def _quote(self, selected: Selected, place: int) -> None:
-        """Into the rationale of the item that was in hand on the screen."""
         said = self.quotation(self._case.material.response, selected)
         item = f"{self.number}_{self.keys[max(0, min(place, len(self.keys) - 1))] or 0}"
         draft: Draft = st.session_state.get(f"draft_{item}", self._draft)

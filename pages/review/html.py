@@ -103,7 +103,6 @@ def _row(
     opened: str = "",
     is_current: bool,
 ) -> str:
-    """One line of the list: an item, or the question on the whole, and in its column the labels, its points and what comes after."""
     item = desk.item(key)
     number, text, points = (item.position, item.text, item.points) if item else (1, QUESTIONS[desk.asked.ask], None)
     negative = points is not None and points < 0
@@ -227,7 +226,6 @@ def _by(who: str, label: str | None) -> str:
 
 
 def _own_note(note: str | None) -> str:
-    """What the reader wrote beside the first read."""
     if not note:
         return ""
     words = f'<span class="or-who">Your note</span> {html.verbatim(note)}'

@@ -97,7 +97,6 @@ def agreed_words(scores: Mapping[int, Score]) -> str:
 
 
 def _is_over(sitting: Sitting) -> bool:
-    """What the round came to; whether the reader goes on to the first real response."""
     st.html(shared_html.heading("Practice is done", f"{agreed_words(sitting.scores)} criteria. {FOR_REAL}"))
     with row("practice_over"):
         is_over = keys.press(Press.ONWARD, "Begin reading", "practice_begin", type="primary")
@@ -109,8 +108,6 @@ def _is_over(sitting: Sitting) -> bool:
 
 
 class _Practising(Marking):
-    """The panel of the blind read, with its marks in the sitting."""
-
     panel = Panel.PRACTISE
 
     def __init__(self, viewer: Viewer, desk: OpenReview, guideline: str | None, sitting: Sitting) -> None:
@@ -160,8 +157,6 @@ class _Practising(Marking):
 
 
 class _Compared(ListPanel):
-    """The labels of a practice read beside what physicians settled."""
-
     panel = Panel.PRACTICE
     kind = " or-compared"
 

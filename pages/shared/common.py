@@ -85,7 +85,6 @@ def _settle() -> None:
 
 
 _place: ContextVar[str] = ContextVar("place")
-"""The study of a thread that belongs to no page."""
 
 
 def location() -> str:
@@ -361,7 +360,6 @@ def _chosen(session: Any) -> Viewer | None:
 
 
 def _signed_in(signing_in: Provider, *, pressed: bool) -> Viewer | None:
-    """The person of the session that the browser's cookie names, as both are now."""
     sessions = _engine_at(sign_ins())
     found = sign_in.viewer_of(sessions, engine(), token_of(st.context.cookies), signing_in)
     if found is None:

@@ -156,7 +156,6 @@ def quiet(text: str) -> str:
 
 
 FOOT_CHARACTERS = 240
-"""About three lines of a foot: what is longer folds."""
 
 
 def foot(text: str) -> str:

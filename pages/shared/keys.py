@@ -18,7 +18,6 @@ from pages.shared import common
 from pages.shared.html import LABELS
 
 Choices = Mapping[str, tuple[Any, str]]
-"""What can be chosen, by its key, with its words."""
 _CANNOT = {"3": (Label.CANNOT_ASSESS, "Cannot assess")}
 _LEVELS: Choices = {
     "D": (Acuity.D, "D  Emergency now"),
@@ -29,7 +28,6 @@ _LEVELS: Choices = {
     "4": (Acuity.A_B, "A/B"),
     "A": (Acuity.A, "A  Home"),
 }
-"""A scale as it stands on the screen, from its top to its bottom."""
 ANSWERS: Mapping[Ask, Choices] = {
     Ask.RUBRIC: {"1": (Label.MET, "Met"), "2": (Label.NOT_MET, "Not met"), **_CANNOT},
     Ask.RESPONSE_ACUITY: {**_LEVELS, **_CANNOT},
@@ -198,7 +196,6 @@ def keys_of(panel: Panel, ask: Ask, absent: Collection[Press] = ()) -> list[Key]
 WRITES = frozenset(
     {Press.UNDO, Press.TELL, Press.LOCK, Press.REVEAL, Press.SLIP, Press.ONWARD, Press.SETTLE, Press.REASON_WRONG}
 )
-"""What cannot be pressed while the study is frozen; nor can any answer."""
 
 
 def press(act: Press, words: str, key: str, *, disabled: bool = False, **how: Any) -> bool:

@@ -11,12 +11,10 @@ from evalcore.stats.intervals import NO_VALUE
 
 HEADER_PIXELS, ROW_PIXELS, TALLEST = 38, 35, 16
 PIXELS = dict.fromkeys(" .,:;'|/()[]ijlft", 4.1) | dict.fromkeys("%mwMW@", 12.0) | dict.fromkeys("0123456789", 7.0)
-"""The width of a character of a table's font; of others `LETTER_PIXELS`."""
 LETTER_PIXELS, FRAME_PIXELS, WIDEST = 7.2, 17, 400
 NAME_LEAST, NAME_ANYHOW = 100, 200
 """The least width of a column of names, and the one where the table does not fit beside the sidebar anyhow."""
 ROOM_PIXELS = 980
-"""What a window of 1280 has beside the sidebar."""
 WRAPPED_PIXELS = 66
 """The height of a row of several lines: Streamlit breaks words of a cell into lines only above 64 pixels."""
 NOTHING = ("", NO_VALUE, 0)

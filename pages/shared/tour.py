@@ -18,7 +18,6 @@ NEXT = {
     Role.RESEARCHER: "compares models and judges, and exports labels and methods",
     Role.LEAD: "imports files, adds people and assigns reading",
 }
-"""What each role does, after its name."""
 
 
 STEPS = {
@@ -58,7 +57,6 @@ STEPS = {
         ("export", "Export gives labels with a codebook, the methods, and all numbers of a paper as one file."),
     ),
 }
-"""The panels of each role's tour: the page that one is about, and what it says."""
 
 
 def roles() -> str:

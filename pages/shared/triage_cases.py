@@ -106,7 +106,6 @@ def answer_parts(row: Mapping[Any, Any], text: Told | None, judge: str, title: s
 
 
 def _assign(viewer: Viewer, item: tuple[int, int], *, is_assigned: bool, key: str) -> None:
-    """The button that assigns a response; disabled with the reason where it is assigned or the viewer may not."""
     why = ASSIGNED if is_assigned else reason(check_can_assign, viewer)
     words, icon = ("Assigned", "check") if is_assigned else ("Assign for review", "assignment_ind")
     if st.button(words, icon=f":material/{icon}:", disabled=bool(why), help=why or None, key=key):

@@ -68,7 +68,6 @@ _OF_ROLES = {
     LABELS: {GRADE: "label", "reason": "explanation", "judge": "rater"},
     RESPONSES: {},
 }
-"""What a field of one format is called in another."""
 WIDE = {"judge": "judges", "criterion": "criteria"}
 TYPED = ("criterion", "points", "rater")
 N_ROWS, LONGEST_CELL, MOST_COLUMNS = 3, 80, 30

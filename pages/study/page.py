@@ -65,10 +65,8 @@ def _importing(viewer: Viewer) -> None:
         mappings = common.ask(kept.mappings)
         ways = [DETECT, *([OWN] if len(uploads) == 1 else []), *(MAPPING + name for name in mappings), *FORMATS]
         way = st.selectbox("Format", ways, key="import_format")
-        own_name = "For example healthbench, healthbench_hard, or a name of your own."
-        dataset = st.text_input(
-            "Data set", evaluation, key=f"import_dataset_{number}", placeholder=unsaid, help=own_name
-        )
+        own = "For example healthbench, healthbench_hard, or a name of your own."
+        dataset = st.text_input("Data set", evaluation, key=f"import_dataset_{number}", placeholder=unsaid, help=own)
         model = st.text_input("Model", answered, key=f"import_model_{number}", placeholder=unsaid)
         judge = st.text_input("Judge", key=f"import_judge_{number}", placeholder=unsaid)
         means = st.selectbox("Confidence refers to", list(MEANINGS), key=f"import_confidence_{number}", help=MEANS)

@@ -250,9 +250,7 @@ def _judged(viewer: Viewer, datasets: list[str]) -> dict[str, Any]:
         file = st.file_uploader("Prompt (a text file)", type=["txt", "md"], key="run_prompt", max_upload_size=1)
         sets = sets_written(common.ask(queries.splits_written))
         none = "no set was exported yet" if not sets else "not said"
-        made = st.multiselect(
-            "Made with", sets, format_func=lambda one: one.words, key="run_made_with", placeholder=none
-        )
+        made = st.multiselect("Made with", sets, format_func=lambda of: of.words, key="run_made_with", placeholder=none)
     asked = {"with_points": with_points, "with_confidence": with_confidence, "n_repeats": int(n_repeats)}
     return {"dataset": dataset, "of_models": of_models, "made_with": tuple(made), "file": file, **asked}
 

@@ -205,8 +205,6 @@ class _Tally:
 
 
 class _Acts:
-    """Which event names each row of a table, and the digest that it gives of them."""
-
     def __init__(self, word: str) -> None:
         self._word, self._missing, self._unnamed = word, _Tally(word), _Tally(word)
         self._runs: list[tuple[int, int, int]] = []

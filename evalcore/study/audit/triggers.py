@@ -44,7 +44,6 @@ FIXED: Mapping[str, tuple[str, ...]] = {
     "response": ("id", "example_id", "model_id", "dataset", "sample_index"),
     "task": ("id", "assignment_id", "example_id", "response_id", "place", "inclusion_probability"),
 }
-"""The columns of them that may not change."""
 FILLED: Mapping[str, Mapping[str, str]] = {
     "criterion": {"points": "points IS NOT NULL", "text": "points IS NOT NULL"},
     "reading": {"control_seed": "control_seed IS NOT NULL", "control_share": "control_share IS NOT NULL"},

@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
 MENDED = "mended"
 """Under this name an event's detail has the digest of all that is hidden or called otherwise since its act."""
-_HIDDEN, _IMPORT, _BROUGHT, _BROKEN = (
-    STORED[name] for name in (HIDDEN, "file_import", "brought_rows", "broken_response")
-)
+_HIDDEN, _IMPORT = STORED[HIDDEN], STORED["file_import"]
+_BROUGHT, _BROKEN = STORED["brought_rows"], STORED["broken_response"]
 _NUMBERED = frozenset({"criterion", "example", "published_matrix", "response", "verdict"})
 _FOLLOWING = ("assignment", "model", "rater")
-"""What is hidden because nothing of it is left."""
 MAX_REASON = 1_000
 _CHUNK = 5_000
 
@@ -71,7 +69,6 @@ def hide_anew(session: Session) -> dict[str, str]:
 
 
 def _leaving(connection: sa.Connection) -> dict[str, list[tuple[int, int]]]:
-    """By table, the rows that came with withdrawn imports alone."""
     brought: dict[str, tuple[Brought, Brought]] = {}
     statement = sa.select(_BROUGHT, _IMPORT.c.withdrawn_at).join(_IMPORT, _IMPORT.c.id == _BROUGHT.c.import_id)
     for row in connection.execute(statement.order_by(_BROUGHT.c.id)):
@@ -128,7 +125,6 @@ def _hide_older(connection: sa.Connection) -> None:
 
 
 def _place_verdicts(connection: sa.Connection) -> None:
-    """Behind each hidden verdict, the shown one that stood before it."""
     verdict = STORED["verdict"].c
     statement = sa.select(verdict.id, verdict.supersedes).join(
         _HIDDEN, sa.and_(_HIDDEN.c.table_name == "verdict", _HIDDEN.c.row_id == verdict.id)
@@ -181,7 +177,6 @@ def _move_back(session: Session, moved: dict[int, int]) -> None:
 
 
 def _moved(session: Session, table: str, number: int, values: dict[str, Any]) -> bool:
-    """Whether the row could take its place."""
     try:
         with session.begin_nested():
             session.connection().execute(sa.update(STORED[table]).where(STORED[table].c.id == number).values(**values))
@@ -243,7 +238,6 @@ class Effect(NamedTuple):
 
 
 def _shown_counts(session: Session) -> Effect:
-    """What is shown just now, whatever the connection shows."""
     judge, by_hand = (
         f"stage = '{schema.Stage.JUDGE}'",
         f"coalesce(source, '{schema.Source.SESSION}') <> '{schema.Source.IMPORT}'",
