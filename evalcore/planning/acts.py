@@ -160,10 +160,9 @@ def hours(n_items: float, n_readers: int, seconds: float | None) -> float | None
 def draw(
     session: Session, wanted: Target, *, n_units: int, design: str, seed: int | None, known: RubricData | None = None
 ) -> Plan:
-    """Draw further responses for a target: of those that nobody was given yet, with known probabilities and a stored seed.
+    """Draw further responses (for a difference: examples) of those that nobody was given yet. An `OverreadError` where fewer are left.
 
-    All conversations take part, also those that wait for the blind read of whoever plans, of which nothing is told: what is left out of a drawing could
-    never stand in its estimate. `n_units` counts responses (for a difference: examples, with both models' responses). An `OverreadError` where fewer are left.
+    Conversations that wait for the blind read of whoever plans take part untold: what is left out of a drawing could never stand in its estimate.
     """
     if design not in DESIGNS:
         _refuse("design", f"one of {', '.join(DESIGNS)}", repr(design))

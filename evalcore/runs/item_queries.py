@@ -47,11 +47,9 @@ def evaluation(spec: RunSpec, asked: str) -> str:
 
 
 def items(spec: RunSpec, part: Part) -> Items:
-    """The items of one part of a run.
+    """The items of one part of a run: examples (respond), cases (triage), or of responses each criterion, or the level of a conversation (judge).
 
-    Asked are: each example of the data set (respond); each case (triage); each criterion of each response to an example of the data set, or each
-    response with a text to a case in the format conversation (judge). An answer is there where the model has a response of this sample, or
-    the judge of this repeat has a verdict on the item; one that came with a file counts as well.
+    An answer is there where the model has a response of this sample, or the judge of this repeat a verdict on the item, also where it came with a file.
     """
     example, response, criterion, cases = (TABLES[one].c for one in ("example", "response", "criterion", "acuity_case"))
     statement: sa.Select[Any]

@@ -218,11 +218,7 @@ logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """How long one question is asked again.
-
-    `attempts`: tries in all, 1 or more. `wait_initial`, `wait_max`: seconds between tries: doubled each time, up to the most. `wait_jitter`: up to so many
-    random seconds more, so that questions that failed together do not come back together.
-    """
+    """How one question is asked again: tries in all, the seconds between them (doubled up to the most), and up to how many random ones more."""
 
     attempts: int = 6
     seconds: float = 300.0
@@ -232,11 +228,10 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelClient:
-    """Asks one model; at most `concurrency` questions are on their way at a time, however many ask.
+    """Asks one model; at most `concurrency` questions are on their way at a time. RunRefused: the key or the address cannot be sent.
 
-    It hands its requests to the transport itself: httpx.AsyncClient, which would only hand them on, doubles the work of a question (redirects,
-    cookies, and circular garbage). A proxy that the environment names is used, but never for an address of this machine. RunRefused: the key
-    or the address cannot be sent.
+    It hands its requests to the transport itself: httpx.AsyncClient doubles the work of a question (redirects, cookies, and circular garbage). A proxy
+    that the environment names is used, but never for an address of this machine.
     """
 
     def __init__(

@@ -198,10 +198,7 @@ def example_models() -> str:
 
 
 def known_models(path: Path) -> dict[str, ModelSettings]:
-    """The models of a file, by name, in its order: `[models."NAME"]`, with the keys of `ModelSettings`; `api_model` is the name where it is not there.
-
-    RunRefused, with file, table and key: it cannot be read, is no TOML, or holds something else. No value is quoted: it may be a key.
-    """
+    """The models of a file (`[models."NAME"]`), in its order. RunRefused, with file, table and key: something else; no value is quoted: it may be a key."""
     try:
         content = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:

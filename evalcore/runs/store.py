@@ -33,10 +33,9 @@ _RUN, _WORKER, _QUESTION = (TABLES[name] for name in ("run", "run_worker", "run_
 def start_run(
     session: Session, spec: RunSpec, *, actor: str, concurrency: int, max_cost: float | None, max_failures: int
 ) -> int:
-    """The run of this fingerprint, made at the first call and opened again at later ones; with questions for all that has no answer yet.
+    """The run of this fingerprint, made or opened again, with questions for all that has no answer yet. Returns its number.
 
-    Questions that have failed stay as they are (`retry_questions`). Questions whose answer has come in another way, e.g. with a file, are
-    closed. With nothing left to ask the run is done. Two processes that start it at once make its questions once. Returns its number.
+    Questions that have failed stay as they are (`retry_questions`). Two processes that start it at once make its questions once.
     """
     named = {"kind": spec.kind.value, "name": spec.model.name, "fingerprint": spec.fingerprint, "spec": "{}"}
     row = named | {"state": RunState.OPEN.value, "concurrency": concurrency, "started_by": actor, "created_at": now()}
@@ -163,10 +162,7 @@ def _revived(session: Session, worker_id: int) -> tuple[bool, bool]:
 
 
 def take(session: Session, run_id: int, worker_id: int, most: int) -> tuple[list[Question], bool]:
-    """Questions that nobody holds, now held by this worker; in their order, at most so many. Where there are none: what dead workers held.
-
-    And whether it was taken for dead before, so that what it held is not its own any more.
-    """
+    """Questions that nobody holds, else those of dead workers, now held by this one; and whether it was taken for dead before, and so has lost its own."""
     _, was_dead = _revived(session, worker_id)  # first: who holds anything has not ended
     questions = _taken(session, run_id, worker_id, most)
     if not questions and _free_of_the_dead(session, run_id):

@@ -1,7 +1,6 @@
 """A copy of a study while it is in use, a study from a copy, and a study in another database; each whole or not at all.
 
-Of SQLite the copy is a study's file itself; of PostgreSQL a zip file with the rows of each table as COPY writes them, which needs none of the
-server's tools. A copy is made under another name, proved, and only then called what was asked for.
+Of SQLite the copy is the study's file; of PostgreSQL a zip file with the rows of each table as COPY writes them, which needs none of the server's tools.
 """
 
 import hashlib

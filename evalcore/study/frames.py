@@ -1,7 +1,4 @@
-"""Tables for the statistics: one row a verdict, with everything that a metric groups by.
-
-Wide joins of text would make SQL send every name a million times: verdicts come as numbers, and names are joined here.
-"""
+"""Tables for the statistics, one row a verdict. Names are joined here: wide joins would make SQL send every name a million times."""
 
 from collections.abc import Collection, Mapping
 from functools import partial

@@ -1,8 +1,4 @@
-"""Who may do what, when, and see what.
-
-A rule is a `check_...` that raises the sentence; `allows` and `reason` ask it, so the same words enforce the rule and explain the disabled
-button. What somebody may see goes through one door, `visible_verdicts`.
-"""
+"""Who may do what, when, and see what: a `check_...` raises the sentence that also explains the disabled button; `visible_verdicts` is the one door."""
 
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING

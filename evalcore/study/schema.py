@@ -353,10 +353,7 @@ class Criterion(msgspec.Struct, frozen=True, gc=False):
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A conversation that ends with the user's turn, with its rubric, both in the source's order; `prompt_id` is unique within a data set.
-
-    `subsets`: parts of the data set, e.g. hard. `provisional`: known only from a result on it, so theme, conversation and rubric may be incomplete.
-    """
+    """A conversation that ends with the user's turn, with its rubric. `provisional`: known only from a result on it, so it may be incomplete."""
 
     prompt_id: str
     messages: tuple[Message, ...]

@@ -272,10 +272,7 @@ class FileImport(Numbered, table=True):
 
 
 class BroughtRows(Numbered, table=True):
-    """Rows from one number to another that came with an import; a part of a data set as `example_subset:NAME`, by the example.
-
-    `is_known`: the study had them already. They stay as long as an import that brought them is not withdrawn.
-    """
+    """Rows, by their numbers, that came with an import; a part of a data set as `example_subset:NAME`. `is_known`: the study had them already."""
 
     __table_args__ = (index("ix_brought_rows_import", "import_id"),)
 
@@ -456,10 +453,7 @@ class SearchPending(Numbered, table=True):
 
 
 class AcuityCase(Row, table=True):
-    """An example whose patient needs some level of care, with its data set and its name there: prompt_id is `{source}_{source_id}`.
-
-    `mapped_label`: what the source's label map made of its own: a level, a boundary, or "panel". `gold`: as the file gives it. `uncertainty`: in [0, 1].
-    """
+    """An example whose patient needs some level of care. `mapped_label`: what the source's label map made of its own; `gold`: as the file gives it."""
 
     __table_args__ = (sa.CheckConstraint("uncertainty BETWEEN 0 AND 1", name="ck_uncertainty"),)
 

@@ -1,7 +1,6 @@
 """The study over HTTP for programs: labels, scores, agreement, judges and progress as JSON under /api/v1/, read and never written.
 
-Who asks comes with a key (`people.make_key`) or with a browser's session, and reads what the Export page and the figures show that person: the same rule, the
-same conversations left out while they wait for a blind read of theirs, the same exposures written down before anything is handed over.
+Who asks, with a key or a browser's session, reads what Export and the figures show that person, by the same rule, and with the same exposures written down.
 """
 
 import hashlib

@@ -1,7 +1,6 @@
 """The doors of a server that people sign in to: who comes without a session goes to the identity provider first, over HTTP and the socket.
 
-The protocol is Authlib's: code flow, PKCE, nonce, and the checks of the tokens. The session is ours: a row in the database, of which the
-browser holds a token. What a page shows is decided on every run by that row, never by a header.
+The protocol is Authlib's; the session is a row of ours, of which the browser holds a token, and it decides on every run what a page shows.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""The keys of reviewing and adjudicating: one table, from which come the buttons, the map that `?` shows, and the README's table.
-
-A key means one thing on every screen and at every step, so that a hand that is used to one never says something else.
-"""
+"""The keys of reviewing and adjudicating: one table, for buttons, the map that `?` shows and the README; a key means one thing on every screen."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass

@@ -54,10 +54,9 @@ def listing(here: Here, rows: pd.DataFrame, *, key: str, notes: Sequence[str] = 
 
 
 def described(triage_data: TriageData, rows: pd.DataFrame, judges: Mapping[str, str]) -> pd.DataFrame:
-    """Some rows of predictions with what a card shows.
+    """Some rows of predictions with what a card shows: the columns `OF_CASES`, and those of the chosen sample.
 
-    Adds the columns `OF_CASES` and, of the column sample or else of the response that `shown_samples` chooses,
-    response_id (-1: none), sample_level (as the judge of its format read it, or NaN) and sample_name (as in Browse).
+    Its response_id (-1: none), sample_level (as the judge of its format read it, or NaN) and sample_name (as in Browse).
     """
     numbers = triage_data.samples["row"].to_numpy()
     wanted = rows["row"].to_numpy()

@@ -176,11 +176,7 @@ class Here:
     row: DeltaGenerator
 
     def model(self, *, all_models: bool = False, published: bool = False, width: int = 200) -> str | None:
-        """The model that is chosen: one choice for all sections, in the address under one name, drawn in the row.
-
-        Where none is chosen: None where the section shows `all_models`, else its first. Where a published matrix is
-        chosen and the section needs cases, the choice stays, and a line says what is shown.
-        """
+        """The model that is chosen for all sections; None: all of them. A published matrix stays chosen where the section needs cases: a line says so."""
         of_matrices = [f"{name}{PUBLISHED}" for name in self.known.published]
         offered = [*self.known.models, *(of_matrices if published else ())]
         before = left(MODEL)

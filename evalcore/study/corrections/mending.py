@@ -261,11 +261,9 @@ def _shown_counts(session: Session) -> Effect:
 
 
 def imports(session: Session) -> "pd.DataFrame":
-    """The imports that added something, newest first.
+    """The imports that added something, newest first, a row each.
 
-    Returns:
-        One row an import: import_id, file, format, imported_by, imported_at, n_examples, n_responses, n_verdicts (that it brought, new or known; missing
-        where its rows are not known), withdrawn_at, withdrawn_by, reason, keeps_rows, source_hash.
+    With how many examples, responses and verdicts each brought, new or known (missing: its rows are not known), and by whom and why it was withdrawn.
     """
     brought = _BROUGHT.c
     n_rows = brought.last_id - brought.first_id + 1
