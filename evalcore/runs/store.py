@@ -235,15 +235,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     suspects: tuple[str, ...] = ()
 
 
-class Saved(NamedTuple):
-    """What a transaction has written; n_there: answers not kept, since the item has one by now: from a file, another run or another worker."""
-
-    n_answers: int
-    n_there: int
-
-
-def save_answers(session: Session, run: RunRow, worker_id: int, answers: Sequence[Answer]) -> Saved:
-    """Write some hundreds of a worker's answers. A question that has an outcome by now, or is another worker's, is left alone; its calls are told."""
+def save_answers(session: Session, run: RunRow, worker_id: int, answers: Sequence[Answer]) -> int:
+    """Write some hundreds of a worker's answers. Returns how many are not kept, since the item has one by now, of whomever; their calls are told."""
     at, bulk = now(), Bulk(session)
     ended = [answer for answer in answers if answer.outcome is not None]
     ours = _end_questions(session, worker_id, ended)
@@ -267,7 +260,7 @@ def save_answers(session: Session, run: RunRow, worker_id: int, answers: Sequenc
         calls = [call for answer in lost for call in answer.calls]
         detail |= {"not_kept": n_there, "calls_of_others": len(calls), "cost_of_others": _cost(calls)}
     _tell(session, ANSWERS_SAVED, run.run_id, run.started_by, detail)
-    return Saved(n_new, n_there)
+    return n_there
 
 
 def _cost(calls: Iterable[Call]) -> float | None:

@@ -158,14 +158,13 @@ def lists(queue: Queue) -> None:
         st.html(html.quiet(f"More wait in languages that your profile does not name: {counts}."))
     if common.to_read(viewer):  # said whether or not their readers differ: how many do is not for a blind reader
         st.html(html.quiet("Conversations that wait for your own first read are left out until you have submitted it."))
-    st.html(
-        html.foot(
-            "First reads decide what conflicts; a read that was changed after the judge was shown settles nothing. An item waits once all its "
-            "readers have submitted. The worst come first: levels of care far apart, then conflicts by their points. What tells the judge's verdict "
-            "stays away until you ask for that verdict: severe harm that a reader claims, why a reader changed a label, that readers agree "
-            "against the judge. Until it is settled, a conversation that waits for you is hidden from you on all other pages."
-        )
+    foot = (
+        "First reads decide what conflicts; a read that was changed after the judge was shown settles nothing. An item waits once all its "
+        "readers have submitted. The worst come first: levels of care far apart, then conflicts by their points. What tells the judge's verdict "
+        "stays away until you ask for that verdict: severe harm that a reader claims, why a reader changed a label, that readers agree "
+        "against the judge. Until it is settled, a conversation that waits for you is hidden from you on all other pages."
     )
+    st.html(html.foot(foot))
 
 
 def to_list() -> None:

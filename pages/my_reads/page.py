@@ -55,13 +55,12 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
             st.switch_page(routes.BROWSE, query_params={"example": str(row["example_id"])})
         st.query_params["read"] = str(int(row["reading_id"]))
         st.rerun()
-    st.html(
-        html.foot(
-            "Click a row to open it. What was not read in Review opens in Browse, and has no minutes. You were asked for labels on a rubric's criteria, "
-            "for the level of care that the response gives, or for the level that the case needs. "
-            "The model and what was settled are shown once nothing on the conversation waits for you."
-        )
+    foot = (
+        "Click a row to open it. What was not read in Review opens in Browse, and has no minutes. You were asked for labels on a rubric's criteria, "
+        "for the level of care that the response gives, or for the level that the case needs. "
+        "The model and what was settled are shown once nothing on the conversation waits for you."
     )
+    st.html(html.foot(foot))
 
 
 def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:

@@ -28,7 +28,6 @@ STAGES = {
 }
 ROLES = {"user": "User", "assistant": "Assistant", "system": "System message", "developer": "System message"}
 
-
 _RIGHT_TO_LEFT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]+"
 _NAMES = re.compile(f"{_RIGHT_TO_LEFT}(?:[ .’_-]{{1,2}}{_RIGHT_TO_LEFT}|[_-]?[0-9]+)*")
 

@@ -19,7 +19,6 @@ NEXT = {
     Role.LEAD: "imports files, adds people and assigns reading",
 }
 
-
 STEPS = {
     Role.LEAD: (
         ("study", "Study takes your files: conversations with their rubrics, answers, and judges' verdicts."),

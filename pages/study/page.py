@@ -182,12 +182,11 @@ import_tab, cases_tab, runs_tab, analysis_tab, plan_tab, reading_tab, people_tab
 )
 with import_tab:
     _importing(viewer)
-    st.html(
-        html.foot(
-            "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never "
-            "changed: a new one by the same rater on the same item is kept beside the old one and counts in its place."
-        )
+    foot = (
+        "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never "
+        "changed: a new one by the same rater on the same item is kept beside the old one and counts in its place."
     )
+    st.html(html.foot(foot))
 for tab, show in (
     (cases_tab, partial(cases.show, viewer, hidden)),
     (runs_tab, partial(runs.show, viewer)),
