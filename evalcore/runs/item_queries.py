@@ -76,11 +76,8 @@ def items(spec: RunSpec, part: Part) -> Items:
         )
     if spec.kind is RunKind.JUDGE and spec.of_models:
         model = TABLES["model"].c
-        statement = statement.where(
-            response.model_id.in_(
-                sa.select(model.id).where(model.name.in_([_called("model", name) for name in spec.of_models]))
-            )
-        )
+        named = model.name.in_([_called("model", name) for name in spec.of_models])
+        statement = statement.where(response.model_id.in_(sa.select(model.id).where(named)))
     numbers = (key[1], key[2]) if spec.kind is RunKind.JUDGE else (key[0],)
     # products of small numbers: below 2**31 in PostgreSQL's arithmetic
     factors = zip((number for number in numbers if number is not _NOTHING), (7_919, 10_477), strict=False)
@@ -98,11 +95,7 @@ def open_questions(run_id: int, spec: RunSpec, part: Part) -> sa.Select[Any]:
         _or_0(_QUESTION.response_id) == _or_0(response_id),
         _or_0(_QUESTION.criterion_id) == _or_0(criterion_id),
     )
-    constant: tuple[Any, ...] = (
-        sa.literal_column(f"'{part.format}'"),
-        _literal(part.sample_index),
-        _literal(part.repeat),
-    )
+    constant: Any = sa.literal_column(f"'{part.format}'"), _literal(part.sample_index), _literal(part.repeat)
     columns = found.statement.with_only_columns(_literal(run_id), *found.key, *constant)
     return columns.where(~found.is_there, ~is_asked)
 

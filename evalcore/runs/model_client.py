@@ -255,11 +255,8 @@ class ModelClient:
         self._transport: AiohttpTransport | None = None
 
     async def __aenter__(self) -> Self:
-        limits = httpx.Limits(
-            max_connections=self._concurrency,
-            max_keepalive_connections=self._concurrency,
-            keepalive_expiry=KEEP_ALIVE_SECONDS,
-        )
+        n = self._concurrency
+        limits = httpx.Limits(max_connections=n, max_keepalive_connections=n, keepalive_expiry=KEEP_ALIVE_SECONDS)
         self._transport = AiohttpTransport(limits=limits, proxy=self._proxy)
         return self
 

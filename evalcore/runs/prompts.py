@@ -346,14 +346,8 @@ def spec_for(kind: RunKind, model: ModelSettings, dataset: str, **asked: Any) ->
     if kind is RunKind.JUDGE:
         asked |= {"n_samples": 1, "formats": ()}
     else:
-        asked |= {
-            "of_models": (),
-            "with_points": True,
-            "with_confidence": False,
-            "n_repeats": 1,
-            "own": None,
-            "made_with": (),
-        }
+        asked |= {"of_models": (), "n_repeats": 1, "own": None, "made_with": ()}
+        asked |= {"with_points": True, "with_confidence": False}
     if kind is RunKind.RESPOND:
         asked["formats"] = ()
     if dataset == CASES or asked.get("own"):  # a prompt of one's own says itself whether points are shown

@@ -22,15 +22,8 @@ from evalcore.study.policies import check_can_delete
 from evalcore.study.schema import Viewer
 from evalcore.study.tables import now
 
-BESIDE = [
-    "{0}-wal",
-    "{0}-shm",
-    "{0}-journal",
-    "{0}.before-migration-*",
-    ".{0}.importing",
-    ".{0}.import-*",
-    ".{0}.*.unfinished*",
-]
+BESIDE = ["{0}-wal", "{0}-shm", "{0}-journal", "{0}.before-migration-*"]
+BESIDE += [".{0}.importing", ".{0}.import-*", ".{0}.*.unfinished*"]
 """What lies beside the file of a study, by its name: SQLite's own, copies from before a migration, and what an import or a backup was at."""
 LEFT = timedelta(days=1)
 STILL_HELD = (

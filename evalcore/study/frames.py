@@ -20,12 +20,8 @@ _PART = 10_000
 _EVENT = TABLES["audit_event"].c
 _RATER = TABLES["rater"].c
 _VERDICT = TABLES["verdict"].c
-_ORIGIN: list[Any] = [
-    _VERDICT.not_blind,
-    _VERDICT.source.label("came_by"),
-    _VERDICT.source_hash.label("file_sha256"),
-    _VERDICT.recorded_at,
-]
+_FILE = _VERDICT.source_hash.label("file_sha256")
+_ORIGIN: list[Any] = [_VERDICT.not_blind, _VERDICT.source.label("came_by"), _FILE, _VERDICT.recorded_at]
 
 
 def frame(session: Session, statement: Select[Any] | TextualSelect, columns: list[str] | None = None) -> "pd.DataFrame":

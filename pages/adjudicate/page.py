@@ -99,11 +99,8 @@ def settled() -> None:
     if table.empty:
         st.html(html.notice("You have settled nothing yet."))
         return
-    columns = {
-        "Settled": [common.local_time(moment) for moment in table["settled_at"]],
-        "Conversation": table["first_words"],
-        "Items": table["n_items"],
-    }
+    moments = table["settled_at"].map(common.local_time)
+    columns = {"Settled": moments, "Conversation": table["first_words"], "Items": table["n_items"]}
     place = tables.choose(columns, key="settled", alt="Responses that you have settled, the newest first")
     if place is not None:
         row = table.iloc[place]

@@ -186,11 +186,8 @@ class _Adjudicating(ItemPanel):
 
     def _missing(self) -> list[str]:
         is_unexplained = self._question.differ and self._draft.cause is None
-        missing = {
-            "a label": self._draft.label is None,
-            "why they differed": is_unexplained,
-            "the rationale": not self._draft.rationale.strip(),
-        }
+        missing = {"a label": self._draft.label is None, "why they differed": is_unexplained}
+        missing["the rationale"] = not self._draft.rationale.strip()
         return [what for what, is_missing in missing.items() if is_missing]
 
     def _settle(self) -> None:

@@ -126,15 +126,13 @@ if chosen is not None:
     detail(viewer, chosen, items)
     st.stop()
 own = totals(items)
-st.html(
-    html.heading(
-        "What you have read",
+so_far = "You have no verdicts yet. Open Review to start."
+if own.n_items:
+    so_far = (
         f"{read_words(own.n_items, own.n_responses, own.n_cases)}. You changed {counted(own.n_changed, 'label')} after you had seen the judge's. "
         f"An adjudicator settled {counted(own.n_settled, 'item')}, {own.n_off_final:,} of them with another label than yours."
-        if own.n_items
-        else "You have no verdicts yet. Open Review to start.",
     )
-)
+st.html(html.heading("What you have read", so_far))
 telling.own(viewer)
 if reads.empty:
     st.page_link(routes.REVIEW, label="Open Review", icon=":material/rate_review:")

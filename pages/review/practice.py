@@ -130,10 +130,8 @@ class _Practising(Marking):
         while self.sitting.before:
             key, was = self.sitting.before.pop()
             stands = self._drafts[key]
-            if (was.label, was.reason) != (
-                stands.label,
-                stands.reason,
-            ):  # else a note alone, which stays as it was written last
+            # else a note alone, which stays as it was written last
+            if (was.label, was.reason) != (stands.label, stands.reason):
                 self._drafts[key] = Draft(was.label, was.reason, stands.note)
                 self.go(self.keys.index(key))
                 return

@@ -201,10 +201,8 @@ def signed_in(name: str, roles: Iterable[str], ways: Mapping[str, str], *, study
 
 def way_on(title: str, sentence: str, to: str, words: str) -> str:
     """A heading and a sentence, and one address to go on to."""
-    return (
-        heading(title, sentence)
-        + f'<p class="or-way-on"><a href="{escaped(to)}" target="_self">{escaped(words)}</a></p>'
-    )
+    link = f'<a href="{escaped(to)}" target="_self">{escaped(words)}</a>'
+    return heading(title, sentence) + f'<p class="or-way-on">{link}</p>'
 
 
 def profiles(people: Iterable[tuple[str, str, str]]) -> str:

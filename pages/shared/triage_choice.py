@@ -181,10 +181,8 @@ class Here:
         offered = [*self.known.models, *(of_matrices if published else ())]
         before = left(MODEL)
         chosen = st.session_state[MODEL] if MODEL in st.session_state else st.query_params.get(MODEL, before)
-        options = [
-            *offered,
-            *(name for name in of_matrices if name == chosen and not published),
-        ]  # Streamlit drops what no option is
+        # Streamlit drops what no option is
+        options = [*offered, *(name for name in of_matrices if name == chosen and not published)]
         usual = None if all_models else offered[0]
         with self.row:
             chosen = st.selectbox(
@@ -232,18 +230,12 @@ def waits(viewer: Viewer) -> bool:
         return False
     what = f"What could be shown here waits for your own {own_act(viewer)}"
     to_review = allows(check_can_read, viewer) and common.to_read(viewer)
-    way = (
-        ("Go to Review", routes.REVIEW, "rate_review")
-        if to_review
-        else ("Go to Adjudicate", routes.ADJUDICATE, "balance")
-    )
-    nothing(f"{what}; the numbers are shown once you have submitted it.", *way)
+    review, settle = ("Go to Review", routes.REVIEW, "rate_review"), ("Go to Adjudicate", routes.ADJUDICATE, "balance")
+    nothing(f"{what}; the numbers are shown once you have submitted it.", *(review if to_review else settle))
     return True
 
 
 def no_answers(known: About) -> None:
     """There are cases and no answers yet: what to do."""
-    sentence = (
-        f"The study holds {counted(known.n_cases, 'case')} and no model's answers. Import a file of predictions next."
-    )
-    nothing(sentence, "Import predictions")
+    held = f"The study holds {counted(known.n_cases, 'case')} and no model's answers."
+    nothing(f"{held} Import a file of predictions next.", "Import predictions")

@@ -272,15 +272,10 @@ def imports(session: Session) -> "pd.DataFrame":
         for table in ("example", "response", "verdict")
     ]
     columns = _IMPORT.c
-    named = (
-        columns.id.label("import_id"),
-        columns.name.label("file"),
-        columns.format,
-        columns.actor.label("imported_by"),
-        columns.at.label("imported_at"),
-    )
+    file = (columns.id.label("import_id"), columns.name.label("file"), columns.format)
+    by = (columns.actor.label("imported_by"), columns.at.label("imported_at"))
     further = (columns.withdrawn_at, columns.withdrawn_by, columns.reason, columns.keeps_rows, columns.source_hash)
-    statement = sa.select(*named, *counts, *further).outerjoin(_BROUGHT, brought.import_id == columns.id)
+    statement = sa.select(*file, *by, *counts, *further).outerjoin(_BROUGHT, brought.import_id == columns.id)
     return frame(session, statement.group_by(*columns).order_by(columns.id.desc()))
 
 
