@@ -27,7 +27,7 @@ from urllib.parse import parse_qs
 import pyarrow as pa
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 from evalcore.importing import uploads
 from evalcore.settings import shipped
 from evalcore.study import contents
@@ -76,11 +76,10 @@ def check_address(address: str, *, sign_in: bool) -> None:
     except ValueError:
         loopback = address == "localhost"
     if not loopback:
-        msg = (
+        refuse(
             f"--address {address}: anybody who can reach it could read as anyone, since no sign-in is set up. Set OVERREAD_PUBLIC_URL and the "
             "OVERREAD_OIDC_ variables (docs/sign-in.md), or leave --address out to serve this machine alone."
         )
-        raise OverreadError(msg)
 
 
 def check_port(address: str, port: int) -> None:

@@ -160,10 +160,9 @@ def hours(n_items: float, n_readers: int, seconds: float | None) -> float | None
 def draw(
     session: Session, wanted: Target, *, n_units: int, design: str, seed: int | None, known: RubricData | None = None
 ) -> Plan:
-    """Draw further responses for a target: of those that nobody was given yet, with known probabilities and a stored seed.
+    """Draw further responses (for a difference: examples) of those that nobody was given yet. An `OverreadError` where fewer are left.
 
-    All conversations take part, also those that wait for the blind read of whoever plans, of which nothing is told: what is left out of a drawing could
-    never stand in its estimate. `n_units` counts responses (for a difference: examples, with both models' responses). An `OverreadError` where fewer are left.
+    Conversations that wait for the blind read of whoever plans take part untold: what is left out of a drawing could never stand in its estimate.
     """
     if design not in DESIGNS:
         _refuse("design", f"one of {', '.join(DESIGNS)}", repr(design))
@@ -206,10 +205,7 @@ def draw(
 
 
 def drawn_systematically(probabilities: Floats, *, rng: np.random.Generator) -> Numbers:
-    """Places of a systematic drawing from a random start (Madow 1949), in random order: each with exactly its probability, in a fixed number.
-
-    The units are laid end to end in random order on a line, each as long as its probability; drawn are those on which one of the points u, u + 1, ... falls.
-    """
+    """Places of a systematic drawing (Madow 1949), in random order: each with exactly its probability, in a fixed number."""
     order = rng.permutation(len(probabilities))
     ends = np.cumsum(probabilities[order])
     whole = round(float(ends[-1])) if len(ends) else 0

@@ -35,8 +35,7 @@ NOW, MORE_RESPONSES, MORE_READERS, SECOND_READS = "now", "more_responses", "more
 class Target:
     """What somebody wants to know, and how exactly; of a judge's errors always for all that it has labelled, and those who have read.
 
-    With a `power` in (.5, 1) `within` is a difference that is to be found with this probability, or the margin of a non-inferiority that is to be
-    shown with it where the models are truly alike.
+    With a `power` in (.5, 1) `within` is a difference to be found with it, or a margin of non-inferiority to be shown with it where models are alike.
     """
 
     goal: Goal
@@ -289,7 +288,6 @@ def moments(x: Floats, unit: Numbers, reader: Numbers, weight: Floats) -> Moment
 
 
 def _differences(x: Floats, weight: Floats, group: Numbers) -> tuple[Floats, Floats]:
-    """By group, over its pairs: the sum of w w (x - x)^2 / 2, and of w w."""
     of = weight * x, weight * x**2, weight, weight**2
     sums, squares, of_weights, of_squares = (np.bincount(group, values) for values in of)
     return (of_weights * squares - sums**2) / 2, (of_weights**2 - of_squares) / 2

@@ -141,9 +141,8 @@ def detectable_words(found: Answer, power: float) -> str:
     if found.target.goal is not Goal.DIFFERENCE or not math.isfinite(found.half_width_now):
         return ""
     least = detectable(found.half_width_now, power)
-    found_words = (
-        f"a true difference of {least:.3f} {holds_words(found.target)} would be found with {100 * power:.0f} % power"
-    )
+    difference = f"a true difference of {least:.3f} {holds_words(found.target)}"
+    found_words = f"{difference} would be found with {100 * power:.0f} % power"
     also = "non-inferiority with that margin would be shown as often where the two are truly alike"
     return f"With what is read and assigned, {found_words}; {also}."
 
@@ -236,19 +235,13 @@ def so_far_words(found: Answer) -> str:
 
 
 def often_words(times: float) -> str:
-    """How often beside something else, by the ratio itself and not by rounded figures.
-
-    >>> [often_words(times) for times in (0.7, 1.002, 1.3, 2.04)]
-    ['30 % less often than', 'as often as', '30 % more often than', '2.0 times as often as']
-    """
+    """How often beside something else, by the ratio itself and not by rounded figures."""
     percent = round(100 * (times - 1))
     if not percent:
         return "as often as"
-    return (
-        f"{times:.1f} times as often as"
-        if times >= TWICE
-        else f"{abs(percent)} % {'more' if percent > 0 else 'less'} often than"
-    )
+    if times >= TWICE:
+        return f"{times:.1f} times as often as"
+    return f"{abs(percent)} % {'more' if percent > 0 else 'less'} often than"
 
 
 def disagreement_words(found: Answer) -> str:

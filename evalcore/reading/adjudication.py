@@ -10,7 +10,7 @@ from functools import cache
 import pandas as pd
 from msgspec import structs
 
-from evalcore.errors import AlreadyChanged, NotFound, OverreadError
+from evalcore.errors import AlreadyChanged, NotFound, refuse
 from evalcore.reading import queries, read_queries
 from evalcore.reading.conflicts import Conflict, Key, Reason, cases as by_case, faulted_criteria, needing
 from evalcore.reading.exposing import expose
@@ -380,9 +380,7 @@ def check_settling(item: Settling, question: Question) -> None:
     """A settlement is an answer to the question, says why, and why readers differed where they did."""
     check_answer(item.label, question.ask)
     if question.differ and item.cause is None:
-        msg = "Say why the readers differed: their first reads conflict."
-        raise OverreadError(msg)
+        refuse("Say why the readers differed: their first reads conflict.")
     if not item.rationale.strip():
-        msg = "Write the rationale: a settlement is kept with its reason."
-        raise OverreadError(msg)
+        refuse("Write the rationale: a settlement is kept with its reason.")
     check_note(item.rationale, name="rationale")

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import numpy as np
 
-from evalcore.errors import AlreadyChanged, NotFound, OverreadError
+from evalcore.errors import AlreadyChanged, NotFound, refuse
 from evalcore.reading import assignment_queries, queries, store as reading_store
 from evalcore.reading.assigning import (
     EXTENDS,
@@ -94,8 +94,7 @@ def pause(engine: Engine, number: int, *, actor: Viewer, at: datetime | None = N
     with writing(engine) as session:
         assignment = amended(session, actor, number)
         if assignment.paused_at is not None:
-            msg = f"Assignment {number} is paused already."
-            raise AlreadyChanged(msg)
+            refuse(f"Assignment {number} is paused already.", AlreadyChanged)
         assignment.paused_at = at or now()
         _tell(session, assignment, PAUSED, actor=actor)
 
@@ -105,8 +104,7 @@ def resume(engine: Engine, number: int, *, actor: Viewer) -> None:
     with writing(engine) as session:
         assignment = amended(session, actor, number)
         if assignment.paused_at is None:
-            msg = f"Assignment {number} is not paused: it is handed out already."
-            raise AlreadyChanged(msg)
+            refuse(f"Assignment {number} is not paused: it is handed out already.", AlreadyChanged)
         assignment.paused_at = None
         _tell(session, assignment, RESUMED, actor=actor)
 
@@ -155,8 +153,7 @@ def add_readers(
 
 def _able(session: Session, names: Collection[str]) -> list[Viewer]:
     if not names:
-        msg = "readers: expected one name or more, got none"
-        raise OverreadError(msg)
+        refuse("readers: expected one name or more, got none")
     choice = Choice(readers=tuple(names), n_readers=1)
     return able_readers(contents.people(session), choice, contents.rules(session))[0]
 
@@ -193,12 +190,10 @@ def hand_over(
         numbers = [] if who is None else assignment_queries.of_reader(session, who.person_id)
         if who is None or (number or 0) not in {0, *numbers} or not numbers:
             which = "an assignment that goes on" if number is None else f"assignment {number}"
-            msg = f"reader: expected one of {which}, got {giver!r}"
-            raise NotFound(msg)
+            refuse(f"reader: expected one of {which}, got {giver!r}", NotFound)
         (to,) = _able(session, [taker])
         if to.person_id == who.person_id:
-            msg = f"reader: expected another reader than {giver}, got {taker}"
-            raise OverreadError(msg)
+            refuse(f"reader: expected another reader than {giver}, got {taker}")
         n_waiting = n_able = 0
         without: set[str] = set()
         for one in numbers if number is None else [number]:
@@ -233,20 +228,18 @@ def extend(
         assignment = assignment_of(session, number)
         by = json.loads(assignment.chosen_by)
         if assignment.selection != Selection.RANDOM or "plan" in by:
-            msg = (
+            refuse(
                 f"assignment: expected one that was drawn at random by filters, got {number}, which was chosen or drawn by a plan. "
                 "Plan again instead (Study, Plan): that draws among what is not assigned yet."
             )
-            raise OverreadError(msg)
         people = contents.people(session)
         present = assignment_queries.readers_of(session, number)
         readers = [person.name for person in people if person.person_id in present]
         if len(readers) < assignment.n_readers:
-            msg = (
+            refuse(
                 f"readers: expected at least {assignment.n_readers}, as many as read an item, got {len(readers)} who are let in. "
                 "Add readers to the assignment first."
             )
-            raise OverreadError(msg)
         filters = {field.name: by[field.name] for field in fields(Filters) if field.name in by}
         choice = Choice(
             ask=Ask(assignment.ask),

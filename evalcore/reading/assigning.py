@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from evalcore.errors import NotFound, OverreadError
+from evalcore.errors import NotFound, OverreadError, refuse
 from evalcore.reading import assignment_queries, practice_queries, queries, store as reading_store
 from evalcore.reading.assignment_queries import Item, Planned
 from evalcore.stats.wording import counted, listed
@@ -191,11 +191,10 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
         n_exposed = {r.name: sum(example in seen.get(r.person_id, ()) for example, _ in drawn) for r in readers}
         practice, without = practice_for(session, readers, drawn, seed=seed) if choice.practice else ({}, [])
         if choice.practice and not practice:
-            msg = (
+            refuse(
                 f"practice: expected at least {PRACTICE} responses with a settled label for every criterion that are new to a reader, "
                 f"got {max(n for _, n in without)}: settle more on Adjudicate, choose readers who have not met them, or assign without practice"
             )
-            raise OverreadError(msg)
         report = Assigned(
             assignment_id=None,
             n_items=len(drawn),
@@ -270,20 +269,16 @@ def _check(choice: Choice) -> None:
     wanted = {"items": choice.n_items, "readers": choice.n_readers, "minutes": choice.reserve_minutes}
     for name, number in wanted.items():
         if number is not None and number < 1:
-            msg = f"{name}: expected at least 1, got {number}"
-            raise OverreadError(msg)
+            refuse(f"{name}: expected at least 1, got {number}")
     if choice.reserve_minutes > MAX_MINUTES:
-        msg = f"minutes: expected at most {MAX_MINUTES:,}, which is thirty days, got {choice.reserve_minutes:,}"
-        raise OverreadError(msg)
+        refuse(f"minutes: expected at most {MAX_MINUTES:,}, which is thirty days, got {choice.reserve_minutes:,}")
     if (choice.plan or choice.drawn is not None or choice.chosen) and choice.n_items is not None:
-        msg = "items: a plan says itself which items are read; leave the number out"
-        raise OverreadError(msg)
+        refuse("items: a plan says itself which items are read; leave the number out")
     if choice.chosen and choice.ask is Ask.GOLD_ACUITY:
         msg = "responses: expected another question: what a case itself needs is asked without any response, got a response"
         raise OverreadError(msg)
     if choice.seed is not None and not 0 <= choice.seed <= MAX_SEED:
-        msg = f"seed: expected 0 to {MAX_SEED}, got {choice.seed}"
-        raise OverreadError(msg)
+        refuse(f"seed: expected 0 to {MAX_SEED}, got {choice.seed}")
 
 
 def able_readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[list[Viewer], list[str]]:
@@ -298,11 +293,10 @@ def able_readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tupl
     apart = rules.mode is ReadingMode.BLIND and not rules.leads_read
     leading = sorted(person.name for person in able if apart and person.roles & STUDY)
     if named := sorted(set(leading) & set(choice.readers)):
-        msg = (
+        refuse(
             f"readers: expected people who are neither lead nor researcher, got {', '.join(named)}. "
             "To let them read all the same, set so under Rules of the study; their reads are stored as not blind."
         )
-        raise OverreadError(msg)
     able = [person for person in able if person.name not in leading]
     if len(able) < choice.n_readers:
         with_specialty = f" with the specialty {choice.specialty}" if choice.specialty else ""
@@ -320,8 +314,7 @@ def _fitting(session: Session, choice: Choice) -> tuple[list[Item], dict[Item, f
         rubrics = assignment_queries.having_rubric(session)
         for number in choice.chosen:
             if number not in examples:
-                msg = f"expected one of this study with a text to read, got response {number}"
-                raise NotFound(msg)
+                refuse(f"expected one of this study with a text to read, got response {number}", NotFound)
             if choice.ask is Ask.RUBRIC and examples[number] not in rubrics:
                 msg = f"expected a response with a rubric to read, got response {number}, which has no criteria"
                 raise NotFound(msg)
@@ -419,11 +412,9 @@ def read_plan(content: bytes) -> tuple[Planned, ...]:
         raise OverreadError(msg) from error
     if not set(PLAN_COLUMNS) <= set(lines.fieldnames or ()):
         came = ", ".join(lines.fieldnames or ()) or "nothing"
-        msg = f"plan line 1: expected the columns {' and '.join(PLAN_COLUMNS)}, got {came}"
-        raise OverreadError(msg)
+        refuse(f"plan line 1: expected the columns {' and '.join(PLAN_COLUMNS)}, got {came}")
     if not rows:
-        msg = "plan line 2: expected an item below the names of the columns, got nothing"
-        raise OverreadError(msg)
+        refuse("plan line 2: expected an item below the names of the columns, got nothing")
     return tuple(_planned(row, number) for number, row in rows)
 
 
@@ -433,17 +424,14 @@ def _planned(row: dict[str, str | None], number: int) -> Planned:
         msg = f"plan line {number}: prompt_id, model, dataset: expected names of at most {MAX_NAME:,} characters, got a longer one"
         raise OverreadError(msg)
     if not prompt_id or not all(map(store.is_storable, (prompt_id, model, dataset))):
-        msg = f"plan line {number}: prompt_id: expected how the study names the conversation, got {prompt_id!r}"
-        raise OverreadError(msg)
+        refuse(f"plan line {number}: prompt_id: expected how the study names the conversation, got {prompt_id!r}")
     share, sample = row["inclusion_probability"] or "", row.get("sample_index") or "0"
     try:
         probability = float(share)
     except ValueError:
         probability = math.nan
     if not 0 < probability <= 1:
-        msg = f"plan line {number}: inclusion_probability: expected a number above 0 and at most 1, got {share!r}"
-        raise OverreadError(msg)
+        refuse(f"plan line {number}: inclusion_probability: expected a number above 0 and at most 1, got {share!r}")
     if not (sample.isascii() and sample.isdigit() and len(sample) <= MAX_DIGITS and int(sample) <= MAX_SAMPLE):
-        msg = f"plan line {number}: sample_index: expected a whole number, 0 or more, got {sample!r}"
-        raise OverreadError(msg)
+        refuse(f"plan line {number}: sample_index: expected a whole number, 0 or more, got {sample!r}")
     return Planned(prompt_id, model or None, int(sample), probability, dataset or None, line=number)

@@ -10,7 +10,7 @@ import pandas as pd
 from sqlalchemy import Select, exists, func, literal, or_, select
 from sqlmodel import Session, col
 
-from evalcore.errors import NotFound, OverreadError
+from evalcore.errors import NotFound, refuse
 from evalcore.reading.queries import is_skipped, n_waiting
 from evalcore.study import contents, tables
 from evalcore.study.browse import Filters, examples, item_pairs, response_conditions
@@ -88,14 +88,11 @@ def planned(session: Session, plan: Iterable[Planned], *, ask: Ask) -> list[tupl
             raise NotFound(msg)
         item = fitting.pop()
         if item in lines_of:
-            msg = f"expected each item once, got {which}, which {lines_of[item].place} names already"
-            raise OverreadError(msg)
+            refuse(f"expected each item once, got {which}, which {lines_of[item].place} names already")
         if ask is Ask.RUBRIC and item[0] not in rubrics:
-            msg = f"expected a response with a rubric to read, got {which}, which has no criteria"
-            raise NotFound(msg)
+            refuse(f"expected a response with a rubric to read, got {which}, which has no criteria", NotFound)
         if item in without:
-            msg = f"expected a response with a text to read, got {which}, of which only the level is known"
-            raise NotFound(msg)
+            refuse(f"expected a response with a text to read, got {which}, of which only the level is known", NotFound)
         lines_of[item] = line
     return [(item, line.probability) for item, line in lines_of.items()]
 

@@ -6,7 +6,7 @@ Of a study that is read-only nothing is written down: nobody reads blind there e
 from collections.abc import Collection
 from contextlib import suppress
 
-from evalcore.errors import NotFound, ReadOnly
+from evalcore.errors import NotFound, ReadOnly, refuse
 from evalcore.reading import queries, store as reading_store
 from evalcore.reading.read_queries import Opened, open_example
 from evalcore.stats.wording import counted
@@ -69,8 +69,7 @@ def release(engine: Engine, viewer: Viewer, person_id: int) -> None:
         store.wait_for_others(session)
         person = contents.person(session, person_id)
         if person is None:
-            msg = f"This study has no person {person_id}."
-            raise NotFound(msg)
+            refuse(f"This study has no person {person_id}.", NotFound)
         if reading_store.add_exposures(session, person_id, Seen.RELEASED, None):
             store.append_event(session, actor=viewer.signature, action="reader released", subject=person.name)
 

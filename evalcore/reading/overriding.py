@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evalcore.errors import AlreadyChanged, NotFound
+from evalcore.errors import AlreadyChanged, NotFound, refuse
 from evalcore.reading import read_queries
 from evalcore.reading.adjudication import hidden_examples
 from evalcore.reading.reviewing import Decision, check_answer, check_decision, of_decision
@@ -38,8 +38,7 @@ def give_verdict(
         item = read_queries.item(session, response_id, criterion_id, judge=judge)
         if item is None:
             what = "is not in this study" if criterion_id is None else f"has no criterion {criterion_id}"
-            msg = f"Response {response_id} {what}."
-            raise NotFound(msg)
+            refuse(f"Response {response_id} {what}.", NotFound)
         check_decision(decision, item["judge_label"])
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
         _check_seen(session, response_id, criterion_id, rater, seen)
@@ -66,8 +65,7 @@ def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int 
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
         current = _check_seen(session, response_id, criterion_id, rater, seen)
         if current is None:
-            msg = "There is nothing to undo here."
-            raise AlreadyChanged(msg)
+            refuse("There is nothing to undo here.", AlreadyChanged)
         before = session.get(VerdictRow, current.supersedes) if current.supersedes else None
         verdict = Verdict(
             **({name: getattr(before, name) for name in (*_SAID, *_READ)} if before else _TAKEN_BACK),

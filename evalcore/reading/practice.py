@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from evalcore.errors import NotFound, OverreadError
+from evalcore.errors import NotFound, refuse
 from evalcore.reading import practice_queries, queries, read_queries
 from evalcore.reading.practice_queries import Round, Score
 from evalcore.reading.queries import Asked, Draft
@@ -74,8 +74,7 @@ def practise(
         asked = _asked(session, viewer, assignment_id, response_id)
         keys: list[int | None] = [item.criterion_id for item in queries.material(session, asked.target).items]
         if unanswered := missing(keys, drafts):
-            msg = f"{len(unanswered)} of {len(keys)} still need an answer, or the reason why they cannot be assessed."
-            raise OverreadError(msg)
+            refuse(f"{len(unanswered)} of {len(keys)} still need an answer, or the reason why they cannot be assessed.")
         labels = {key: drafts[key].label or "" for key in keys}
         for label in labels.values():
             check_answer(label, Ask.RUBRIC)
@@ -92,8 +91,7 @@ def _asked(session: Session, viewer: Viewer, assignment_id: int, response_id: in
     allow(session, viewer, check_can_practise, own.responses if own else (), response_id)
     example = read_queries.example_of(session, response_id)
     if example is None:
-        msg = f"This study has no response {response_id}."
-        raise NotFound(msg)
+        refuse(f"This study has no response {response_id}.", NotFound)
     return Asked(0, assignment_id, Ask.RUBRIC, example, response_id, 1.0, Selection.VOLUNTEERED, 1, 1)
 
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select as select_rows
 
-from evalcore.errors import NotFound
+from evalcore.errors import NotFound, refuse
 from evalcore.study import schema, tables
 from evalcore.study.contents import people, rules
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, numbers
@@ -558,8 +558,7 @@ def material(session: Session, target: Target) -> Material:
     example = session.get(Example, example_id)
     response = session.get(Response, response_id) if response_id is not None else None
     if example is None or (response_id is not None and (response is None or response.example_id != example_id)):
-        msg = f"This study has no {subject(example_id, response_id)}. The link may belong to another study."
-        raise NotFound(msg)
+        refuse(f"This study has no {subject(example_id, response_id)}. The link may belong to another study.", NotFound)
     own = json.loads(example.messages)
     sent = json.loads(response.sent_messages) if response is not None and response.sent_messages else own
     criterion = TABLES["criterion"].c

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 import msgspec
 
-from evalcore.errors import NotFound, OverreadError
+from evalcore.errors import NotFound, refuse
 
 MAX_SELECTED, MAX_QUOTED = 5_000, 300
 MARKS = frozenset("*_~`#>|-+=[]()<\\:")
@@ -40,11 +40,9 @@ def quotation(response: str, selected: Selected) -> str:
     '“see a doctor soon” (response, characters 22–40)'
     """
     if not any(map(_is_letter, selected.words)):
-        msg = "Select words in the response first: nothing of it is selected."
-        raise OverreadError(msg)
+        refuse("Select words in the response first: nothing of it is selected.")
     if len(selected.words) > MAX_SELECTED:
-        msg = f"Select at most {MAX_SELECTED:,} characters of the response; {len(selected.words):,} are selected."
-        raise OverreadError(msg)
+        refuse(f"Select at most {MAX_SELECTED:,} characters of the response; {len(selected.words):,} are selected.")
     shown = [_as_formatted(response)] if selected.formatted else []
     for text in (*shown, response):
         if place := _place(text, selected):

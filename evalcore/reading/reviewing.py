@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
+from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError, refuse
 from evalcore.reading import practice_queries, queries
 from evalcore.reading.assigning import MAX_SEED
 from evalcore.reading.queries import Asked, Draft, Given, Item, Material
@@ -177,15 +177,13 @@ def as_label(word: str) -> schema.Label | schema.Acuity:
 def check_answer(label: str, ask: schema.Ask) -> None:
     """The label is an answer to the question."""
     if label not in ANSWERS[ask]:
-        msg = f"label: expected one of {', '.join(ANSWERS[ask])}, got {label}"
-        raise OverreadError(msg)
+        refuse(f"label: expected one of {', '.join(ANSWERS[ask])}, got {label}")
 
 
 def check_note(note: str, *, name: str = "note") -> None:
     """A note (or what else a physician writes: its name) is plain text of a bearable length."""
     if len(note) > MAX_NOTE:
-        msg = f"{name}: expected at most {MAX_NOTE:,} characters, got {len(note):,}"
-        raise OverreadError(msg)
+        refuse(f"{name}: expected at most {MAX_NOTE:,} characters, got {len(note):,}")
     if not store.is_storable(note):
         msg = f"{name}: expected plain text, got a character that no database holds (NUL, or half of a surrogate pair)"
         raise OverreadError(msg)
@@ -217,8 +215,7 @@ def check_decision(decision: Decision, judge_label: str | None) -> None:
         msg = f"A cause, a severity and a kind of error belong to a label that differs from the judge's; {is_held_against}."
         raise OverreadError(msg)
     if decision.right_for_wrong_reason and not agrees:
-        msg = f"'Right label, wrong reasoning' belongs to a label that agrees with the judge's; {is_held_against}."
-        raise OverreadError(msg)
+        refuse(f"'Right label, wrong reasoning' belongs to a label that agrees with the judge's; {is_held_against}.")
 
 
 def take(engine: Engine, viewer: schema.Viewer, *, at: datetime | None = None) -> OpenReview | None:
@@ -377,8 +374,7 @@ def submit(
         material, drafts = queries.material(session, asked.target), queries.drafts(session, reading_id)
         keys: list[int | None] = [item.criterion_id for item in material.items] or [None]
         if unanswered := missing(keys, drafts):
-            msg = f"{len(unanswered)} of {len(keys)} still need an answer, or the reason why they cannot be assessed."
-            raise OverreadError(msg)
+            refuse(f"{len(unanswered)} of {len(keys)} still need an answer, or the reason why they cannot be assessed.")
         rater = store.ensure_rater(session, schema.RaterKind.REVIEWER, person.name)
         # in an open study somebody may have said something here of their own accord since the item was opened: this takes its place
         first = schema.Stage.FIRST if reading.blinded else schema.Stage.OPEN
@@ -474,12 +470,10 @@ def slip(
             msg = "This was corrected in another tab. The newer answer is shown now; the last press was not saved."
             raise AlreadyChanged(msg)
         if label == schema.Label.CANNOT_ASSESS and reason is None:
-            msg = "Expected the reason why it cannot be assessed, got none."
-            raise OverreadError(msg)
+            refuse("Expected the reason why it cannot be assessed, got none.")
         reason = reason if label == schema.Label.CANNOT_ASSESS else None
         if (label, reason) == (stands.label, stands.reason):
-            msg = "This is your answer already."
-            raise AlreadyChanged(msg)
+            refuse("This is your answer already.", AlreadyChanged)
         verdict = schema.Verdict(
             **_of_task(reading, asked),
             criterion_id=criterion_id,
@@ -537,8 +531,7 @@ def revise(
             msg = "Your second look at this criterion is kept. It can be amended once this response is done."
             raise NotAllowed(msg)
         if review.looking and not is_control:
-            msg = "The judge's verdict is shown once you have looked again at the criteria without it."
-            raise NotAllowed(msg)
+            refuse("The judge's verdict is shown once you have looked again at the criteria without it.", NotAllowed)
         of_judge = review.judged.get(criterion_id)
         check_decision(decision, of_judge.label if of_judge else None)
         reason = decision.reason or first.reason

@@ -5,7 +5,7 @@ Nobody but the reader and the leads sees it, before the lock and after it; and s
 
 from datetime import datetime
 
-from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
+from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, refuse
 from evalcore.reading import adjudication, queries, thread_queries
 from evalcore.reading.reviewing import acting_on, check_note
 from evalcore.reading.thread_queries import Thread
@@ -31,16 +31,14 @@ def check_line(text: str, *, name: str = "Line to the lead") -> str:
     line = text.strip()
     if not line:
         more = " Say what is wrong with this response." if name == "Line to the lead" else ""
-        msg = f"{name}: expected a few words, got none.{more}"
-        raise OverreadError(msg)
+        refuse(f"{name}: expected a few words, got none.{more}")
     _check_text(line, name=name)
     return line
 
 
 def _check_text(text: str, *, name: str) -> None:
     if len(text) > MAX_LINE:
-        msg = f"{name}: expected at most {MAX_LINE} characters, got {len(text):,}. Shorten it."
-        raise OverreadError(msg)
+        refuse(f"{name}: expected at most {MAX_LINE} characters, got {len(text):,}. Shorten it.")
     check_note(text, name=name)
 
 
@@ -85,18 +83,15 @@ def reply(
     """Answer a reader, close the thread, or return a skipped response; with a line, which only an answer must have. `seen`: the newest line on the screen."""
     line, at = text.strip(), at or now()
     if kind not in ACTIONS or kind in thread_queries.OF_READER:
-        msg = f"kind: expected answer, close or return, got {kind}"
-        raise OverreadError(msg)
+        refuse(f"kind: expected answer, close or return, got {kind}")
     if not line and kind is NoteKind.ANSWER:
-        msg = "Answer: expected a few words, got none."
-        raise OverreadError(msg)
+        refuse("Answer: expected a few words, got none.")
     _check_text(line, name="Answer")
     with writing(engine) as session:
         viewer = allow(session, viewer, policies.check_can_answer)
         asked = queries.task(session, task_id)
         if asked is None or not thread_queries.threads(session, person_id=person_id, task_id=task_id):
-            msg = f"There is no thread with this reader on item {task_id}."
-            raise NotFound(msg)
+            refuse(f"There is no thread with this reader on item {task_id}.", NotFound)
         hidden = adjudication.hidden_examples(session, viewer, asked.example_id)
         policies.check_can_open(viewer, asked.example_id, hidden)
         queries.hold_readings(
@@ -125,8 +120,7 @@ def check_blind(session: Session, line: str, *, name: str = "This answer") -> No
 def _has_place(session: Session, thread: Thread, at: datetime) -> bool:
     reader, asked = contents.person(session, thread.person_id), queries.task(session, thread.task_id)
     if reader is None or asked is None:
-        msg = f"{thread.reader} has no access any more. Close the thread instead."
-        raise NotAllowed(msg)
+        refuse(f"{thread.reader} has no access any more. Close the thread instead.", NotAllowed)
     return queries.has_place(session, asked, reader, at) or queries.has_marks(session, thread.task_id, thread.person_id)
 
 

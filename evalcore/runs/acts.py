@@ -22,7 +22,6 @@ from evalcore.triage.setting_queries import confidence_meanings
 MAX_CONCURRENCY, MAX_NAME, MOST_LISTED = 2_000, 200, 20
 CHARACTERS_A_TOKEN, N_DRAWN = 4, 100
 VERDICT_TOKENS, ANSWER_TOKENS = 120, 600
-"""What a verdict and an answer come to before the first was seen: a few sentences of JSON, and a page."""
 
 
 def start(
@@ -34,10 +33,7 @@ def start(
     max_cost: float | None = None,
     max_failures: int = schema.STREAK,
 ) -> int:
-    """Start a run, or the same run again: its questions are those that have no answer yet. Nothing is asked before `work`. Returns its number.
-
-    Concurrency and max_failures (so many in a row stop it) are of each process that works on it; max_cost is in US dollars, that of the latest start counts.
-    """
+    """Start a run, or the same again with what has no answer yet; `concurrency` and `max_failures` in a row are of each process. Returns its number."""
     check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     with reading(engine) as session:
         allow(session, actor, check_can_run)
@@ -83,10 +79,9 @@ def failures(engine: Engine, viewer: schema.Viewer, run_id: int, **which: Any) -
 
 @dataclass(frozen=True)
 class Planned:
-    """What a run would ask: of its items some have an answer (n_there), some failed earlier in it (n_failed: asked again only after `retry`).
+    """What a run would ask: n_there have an answer, n_failed are asked again only after `retry`. Tokens and US dollars are expected of n_missing.
 
-    Tokens, and US dollars (None where a price is unknown), are expected of n_missing, at most `RunSpec.limit`; seconds_each is the mean time of a question in
-    flight, None before the first; n_before: questions that the expectation is drawn from; 0: it is drawn from the lengths of texts.
+    seconds_each: the mean time of a question in flight; n_before: questions that the expectation is drawn from; 0: it is drawn from the lengths of texts.
     """
 
     n_all: int
@@ -105,11 +100,9 @@ class Planned:
 
 
 def plan(session: Session, spec: RunSpec) -> Planned:
-    """Count what a run would ask, and what it would cost.
+    """Count what a run would ask, and what it would cost: by the mean of the tokens that the server counted with this model and prompt.
 
-    Tokens: where questions have been asked with this model and prompt, the mean of what they took by the server's count. Before that, and
-    where the server does not count: of the question, the characters of what would be sent for up to 100 of the missing questions, 4 to a
-    token; of the answer 120 for a verdict and 600 for an answer, at most `max_tokens`.
+    Without such: of the question, the characters of up to 100 of the missing ones, 4 to a token; of the answer `VERDICT_TOKENS` or `ANSWER_TOKENS`.
     """
     _check(session, spec)
     n_all, n_there = item_queries.counted(session, spec)

@@ -17,7 +17,7 @@ from evalcore.runs import queries, spec, store
 from evalcore.runs.model_client import CallFailed, ModelClient
 from evalcore.runs.prompts import Asked, Asker, Judged
 from evalcore.runs.queries import Calls, Counts, Progress, RunRow
-from evalcore.runs.store import Answer, Saved, save_answers
+from evalcore.runs.store import Answer, save_answers
 from evalcore.runs.summary import Figures
 from evalcore.stats.wording import counted
 from evalcore.study.db import DBAPIError, Engine, Session, writing
@@ -182,7 +182,7 @@ class Keeping:
     def __init__(
         self,
         database: DatabaseThread,
-        save: Callable[..., Saved],
+        save: Callable[..., int],
         *,
         changed: Callable[[], None],
         end: Callable[..., None],
@@ -234,7 +234,7 @@ class Keeping:
     async def _save(self, batch: list[Answer], *, seconds: float | None) -> None:
         """Save answers; where one of them cannot be written, all but that one. DatabaseGone: those that are still in hand were not saved."""
         try:
-            saved = await self._database.write(partial(self._save_answers, answers=batch), seconds=seconds)
+            n_there = await self._database.write(partial(self._save_answers, answers=batch), seconds=seconds)
         except DatabaseGone:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours in one answer shall not take the others along
@@ -245,7 +245,7 @@ class Keeping:
             self.n_lost += 1
             self._end(error)
         else:
-            self.n_there += saved.n_there
+            self.n_there += n_there
         del self._in_hand[: len(batch)]
 
     async def save_the_rest(self) -> None:
@@ -316,7 +316,6 @@ class Asking:
             await self._wind_up()
 
     def _is_over(self) -> bool:
-        """Whether all is done, after a look at what can be taken, asked and saved now."""
         self._changed.clear()
         if self._stop.is_asked:
             self._end("stopped by hand")
@@ -335,7 +334,6 @@ class Asking:
         return not self._fetching and not self._stock and is_exhausted
 
     def _end(self, reason: str, *, for_all: bool = False) -> None:
-        """Ask nothing more; the first reason counts."""
         self._is_ending = True
         if self.reason is None:
             self.reason, self.for_all = reason, for_all

@@ -1,6 +1,5 @@
-"""A run spread over the workers of a Dask cluster, every one of them writing to the same database. Needs the extra `overread[cluster]`.
+"""A run spread over the workers of a Dask cluster, each writing to the same database. Needs the extra `overread[cluster]`.
 
-Each task takes a batch of the run's questions, as any process does that works on it: a worker that is killed loses nothing and doubles nothing.
 Neither keys nor the database's address go through the cluster: a worker has them in its own environment, where `local:N` puts them.
 """
 
@@ -46,11 +45,9 @@ def work_on_cluster(
     progress: Callable[[Progress], None] | None = None,
     batch: int = BATCH,
 ) -> Worked:
-    """Ask what a run has to ask, on the workers of a cluster, until nothing is left or somebody says stop.
+    """Ask what a run has to ask, on the workers of a cluster, until nothing is left or `stop` says so: they finish what is in flight.
 
-    The address is the scheduler's (tcp://HOST:PORT), or local:N for N workers on this machine; `stop` stops the run, and its workers finish what is in flight;
-    progress is told about once a second how far the run is. Returns what the batches did that came to their end, and how the run stands: what a worker
-    had saved that was killed is in the run alone.
+    `address`: the scheduler's (tcp://HOST:PORT), or local:N for N workers on this machine. Returns what the batches did that came to their end.
     """
     with reading(engine) as session:
         row = queries.run(session, run_id)

@@ -24,10 +24,7 @@ class Part(NamedTuple):
 
 
 class Items(NamedTuple):
-    """The items of a part: the statement gives their key (example_id, response_id, criterion_id), in the order in which they are asked.
-
-    `mixed` is a number by which they stand in an order that has nothing to do with what they are.
-    """
+    """The items of a part: the statement gives their keys in the order in which they are asked; `mixed`, a number that orders them by chance."""
 
     statement: sa.Select[Any]
     key: tuple[Any, Any, Any]
@@ -50,11 +47,9 @@ def evaluation(spec: RunSpec, asked: str) -> str:
 
 
 def items(spec: RunSpec, part: Part) -> Items:
-    """The items of one part of a run.
+    """The items of one part of a run: examples (respond), cases (triage), or of responses each criterion, or the level of a conversation (judge).
 
-    Asked are: each example of the data set (respond); each case (triage); each criterion of each response to an example of the data set, or each
-    response with a text to a case in the format conversation (judge). An answer is there where the model has a response of this sample, or
-    the judge of this repeat has a verdict on the item; one that came with a file counts as well.
+    An answer is there where the model has a response of this sample, or the judge of this repeat a verdict on the item, also where it came with a file.
     """
     example, response, criterion, cases = (TABLES[one].c for one in ("example", "response", "criterion", "acuity_case"))
     statement: sa.Select[Any]
@@ -81,11 +76,8 @@ def items(spec: RunSpec, part: Part) -> Items:
         )
     if spec.kind is RunKind.JUDGE and spec.of_models:
         model = TABLES["model"].c
-        statement = statement.where(
-            response.model_id.in_(
-                sa.select(model.id).where(model.name.in_([_called("model", name) for name in spec.of_models]))
-            )
-        )
+        named = model.name.in_([_called("model", name) for name in spec.of_models])
+        statement = statement.where(response.model_id.in_(sa.select(model.id).where(named)))
     numbers = (key[1], key[2]) if spec.kind is RunKind.JUDGE else (key[0],)
     # products of small numbers: below 2**31 in PostgreSQL's arithmetic
     factors = zip((number for number in numbers if number is not _NOTHING), (7_919, 10_477), strict=False)
@@ -103,11 +95,7 @@ def open_questions(run_id: int, spec: RunSpec, part: Part) -> sa.Select[Any]:
         _or_0(_QUESTION.response_id) == _or_0(response_id),
         _or_0(_QUESTION.criterion_id) == _or_0(criterion_id),
     )
-    constant: tuple[Any, ...] = (
-        sa.literal_column(f"'{part.format}'"),
-        _literal(part.sample_index),
-        _literal(part.repeat),
-    )
+    constant: Any = sa.literal_column(f"'{part.format}'"), _literal(part.sample_index), _literal(part.repeat)
     columns = found.statement.with_only_columns(_literal(run_id), *found.key, *constant)
     return columns.where(~found.is_there, ~is_asked)
 

@@ -48,11 +48,7 @@ class Received:
 
 
 class CallFailed(OverreadError):
-    """No answer came of a question.
-
-    UNREADABLE are whole replies, none of them a chat completion. `raw` is what the last reply held, without the key, at most `MAX_RAW` characters; `wait`:
-    seconds after which another try may bring one, where the server says so.
-    """
+    """No answer came of a question. `raw`: the last reply without the key; `wait`: seconds after which the server says that another try may bring one."""
 
     status: int | None = None
     raw: str | None = None
@@ -164,12 +160,7 @@ def _json_object(body: bytes) -> dict[str, Any]:
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Seconds from now that a Retry-After header asks to wait, 0 or more: seconds or an HTTP date; None where it says neither.
-
-    >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
-    >>> retry_after("2.5", noon), retry_after("Thu, 01 Jan 2026 12:01:00 GMT", noon), retry_after("soon", noon)
-    (2.5, 60.0, None)
-    """
+    """Seconds from now that a Retry-After header asks to wait, 0 or more: seconds or an HTTP date; None where it says neither."""
     try:
         seconds = float(value or "")
     except ValueError:
@@ -187,11 +178,7 @@ def one_line(text: str) -> str:
 
 
 class Hider:
-    """Takes a key out of texts: as it is, and as JSON or an address writes it. A key of a few characters is a placeholder, and stays.
-
-    >>> Hider("sk-12345678").hide("Incorrect key: sk-12345678"), Hider("EMPTY").hide("EMPTY"), Hider(None).hide("none")
-    ('Incorrect key: [key]', 'EMPTY', 'none')
-    """
+    """Takes a key out of texts: as it is, and as JSON or an address writes it. A key of a few characters is a placeholder, and stays."""
 
     def __init__(self, key: str | None) -> None:
         self._key = key if key and len(key) >= SHORTEST_KEY else ""
@@ -231,11 +218,7 @@ logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """How long one question is asked again.
-
-    `attempts`: tries in all, 1 or more. `wait_initial`, `wait_max`: seconds between tries: doubled each time, up to the most. `wait_jitter`: up to so many
-    random seconds more, so that questions that failed together do not come back together.
-    """
+    """How one question is asked again: tries in all, the seconds between them (doubled up to the most), and up to how many random ones more."""
 
     attempts: int = 6
     seconds: float = 300.0
@@ -245,11 +228,10 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelClient:
-    """Asks one model; at most `concurrency` questions are on their way at a time, however many ask.
+    """Asks one model; at most `concurrency` questions are on their way at a time. RunRefused: the key or the address cannot be sent.
 
-    It hands its requests to the transport itself: httpx.AsyncClient, which would only hand them on, doubles the work of a question (redirects,
-    cookies, and circular garbage). A proxy that the environment names is used, but never for an address of this machine. RunRefused: the key
-    or the address cannot be sent.
+    It hands its requests to the transport itself: httpx.AsyncClient doubles the work of a question (redirects, cookies, and circular garbage). A proxy
+    that the environment names is used, but never for an address of this machine.
     """
 
     def __init__(
@@ -273,11 +255,8 @@ class ModelClient:
         self._transport: AiohttpTransport | None = None
 
     async def __aenter__(self) -> Self:
-        limits = httpx.Limits(
-            max_connections=self._concurrency,
-            max_keepalive_connections=self._concurrency,
-            keepalive_expiry=KEEP_ALIVE_SECONDS,
-        )
+        n = self._concurrency
+        limits = httpx.Limits(max_connections=n, max_keepalive_connections=n, keepalive_expiry=KEEP_ALIVE_SECONDS)
         self._transport = AiohttpTransport(limits=limits, proxy=self._proxy)
         return self
 
@@ -287,14 +266,11 @@ class ModelClient:
             self._transport = None
 
     async def ask(self, request: ChatRequest) -> Reply:
-        """The model's reply.
+        """The model's reply; CallFailed: no answer came, and nothing else is raised.
 
         Asked again, within the bounds of `Patience`: after transport errors, a reply that takes longer than `settings.timeout_seconds`, 408, 409,
         429 and 5xx (Retry-After obeyed), and bodies that are no whole chat completion. Not asked again: refusals, any other 4xx, redirects, and
-        bodies of more than `MAX_REPLY` bytes. A 400 or 422 that names the JSON schema is asked again without it where `settings.structured` is None,
-        and where that helps the schema is left out from then on.
-
-        CallFailed: no answer came; nothing else is raised, except where the task itself is cancelled.
+        bodies of more than `MAX_REPLY` bytes. A 400 or 422 that names the JSON schema is asked again without it, and so from then on, where it may be.
         """
         asked = _Asked(with_schema=self._takes_schema and request.schema is not None)
         try:
@@ -409,7 +385,6 @@ def _address(settings: ModelSettings) -> httpx.URL:
 
 
 def _proxy(url: httpx.URL) -> httpx.Proxy | None:
-    """The proxy that the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY) names for this address."""
     known = getproxies()
     address, is_here = known.get(url.scheme) or known.get("all"), url.host.split(".")[-1] == "localhost"
     with suppress(ValueError):

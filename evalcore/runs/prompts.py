@@ -33,7 +33,6 @@ OTHER_ROLE = "somebody else"
 EXAMPLES = (
     Message("system", "s"), Message("developer", "d"), Message("user", "u"), Message("assistant", "a"), Message("tool", "t")
 )  # fmt: skip
-"""Turns of every kind, from which versions are made."""
 EXAMPLE_FENCE = "0" * 2 * FENCE_BYTES
 _MARK = re.compile(r"[0-9A-Za-z-]{8,64}")
 FIELDS = ("conversation", "response", "criterion")
@@ -89,7 +88,6 @@ def _turns(fence: str, name: str, turns: Sequence[Message]) -> str:
 
 
 def _version(name: str, requests: Sequence[ChatRequest]) -> str:
-    """A prompt's name with the first 8 hex digits of the SHA-256 over what it sends for made-up questions."""
     digest = hashlib.sha256(msgspec.json.encode((name, requests))).hexdigest()
     return f"{name}@{digest[:8]}"
 
@@ -138,10 +136,7 @@ _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
 
 
 class Judged(msgspec.Struct, frozen=True, gc=False):
-    """What a judge says: met or not, or a level (cannot assess where none is recommended); the confidence, in [0, 1], is that this is right.
-
-    The explanation is "" where it gave none; what no database holds (NUL, half of a surrogate pair) is U+FFFD in it.
-    """
+    """What a judge says: met or not, or a level (cannot assess where none is recommended); the confidence, in [0, 1], is that this is right."""
 
     label: Label | Acuity
     explanation: str
@@ -238,10 +233,7 @@ def _invalid(sentence: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class AnswerPrompt:
-    """Asks a model for an answer: with nothing but the turns themselves, or in one turn with the four levels.
-
-    With levels the answer ends with `ACUITY: <letter>`, as `levels.answer` reads it.
-    """
+    """Asks a model for an answer: with nothing but the turns themselves, or in one turn with the four levels, ending in `ACUITY: <letter>`."""
 
     with_levels: bool = False
 
@@ -266,10 +258,7 @@ class AnswerPrompt:
 
 @dataclass(frozen=True)
 class JudgePrompt:
-    """Asks a judge about a response: whether it meets a criterion, or which level of care it recommends; not which it should.
-
-    `with_confidence`: the judge is asked how probable it is that its own label is right.
-    """
+    """Asks a judge whether a response meets a criterion, or which level of care it recommends, and with which confidence in its own label."""
 
     of_levels: bool = False
     with_points: bool = False
@@ -357,14 +346,8 @@ def spec_for(kind: RunKind, model: ModelSettings, dataset: str, **asked: Any) ->
     if kind is RunKind.JUDGE:
         asked |= {"n_samples": 1, "formats": ()}
     else:
-        asked |= {
-            "of_models": (),
-            "with_points": True,
-            "with_confidence": False,
-            "n_repeats": 1,
-            "own": None,
-            "made_with": (),
-        }
+        asked |= {"of_models": (), "n_repeats": 1, "own": None, "made_with": ()}
+        asked |= {"with_points": True, "with_confidence": False}
     if kind is RunKind.RESPOND:
         asked["formats"] = ()
     if dataset == CASES or asked.get("own"):  # a prompt of one's own says itself whether points are shown
@@ -375,10 +358,7 @@ def spec_for(kind: RunKind, model: ModelSettings, dataset: str, **asked: Any) ->
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
-    """A question with the texts that it is made from.
-
-    Of what is judged; "" and None where there is none. `suspects`: sentences on words in the response that speak to the judge.
-    """
+    """A question with the texts that it is made from. `suspects`: sentences on words in the response that speak to the judge."""
 
     question: Question
     case: tuple[Message, ...]
@@ -422,9 +402,7 @@ class Asker:
         if isinstance(prompt, JudgePrompt):
             return prompt.read(text)
         if not text.strip():
-            msg = "expected an answer, got An empty reply"
-            raise JudgeReplyInvalid(msg)
+            _invalid("expected an answer, got An empty reply")
         if storable(text) != text:
-            msg = "expected text, got A reply with half of a character"
-            raise JudgeReplyInvalid(msg)
+            _invalid("expected text, got A reply with half of a character")
         return text

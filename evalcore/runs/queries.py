@@ -15,7 +15,7 @@ import pandas as pd
 from sqlalchemy import case, distinct, exists, func, select
 from sqlmodel import Session
 
-from evalcore.errors import NotFound
+from evalcore.errors import NotFound, refuse
 from evalcore.judges.splits import SPLIT_WHAT, MadeWith
 from evalcore.runs.spec import CUT_OFF, Question, RunSpec
 from evalcore.study.audit import trail
@@ -103,8 +103,7 @@ def run(session: Session, run_id: int) -> RunRow:
     """One run."""
     found = rows(session, run_ids=[run_id])
     if not found:
-        msg = f"run: expected the number of a run, got {run_id}"
-        raise NotFound(msg)
+        refuse(f"run: expected the number of a run, got {run_id}", NotFound)
     return found[0]
 
 
@@ -377,7 +376,6 @@ def _of(session: Session, name: str, numbers: Iterable[int | None], *columns: st
         yield from session.connection().execute(select(table[key], *(table[column] for column in columns)).where(part))
 
 
-# ---------------------------------------------------------------- responses that speak to their judge
 # A run searches each response before it asks a judge about it, and keeps what it finds. An import searches none: at 1 to 4 ms a response it
 # would take longer than all else that an import does. So a response whose verdicts came by file is searched when it is shown.
 

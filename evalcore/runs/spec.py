@@ -33,11 +33,7 @@ def refuse(sentence: str) -> NoReturn:
 
 
 def storable(text: str) -> str:
-    r"""A text as both databases take it: U+FFFD for NUL, which PostgreSQL refuses, and for half of a surrogate pair, which no UTF-8 has.
-
-    >>> storable("half \ud83d and \x00")
-    'half � and �'
-    """
+    """A text as both databases take it: U+FFFD for NUL, which PostgreSQL refuses, and for half of a surrogate pair, which no UTF-8 has."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
@@ -86,11 +82,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
         return None not in (self.price_in, self.price_out)
 
     def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
-        """US dollars of one call; None where a price or a count is unknown.
-
-        >>> ModelSettings(name="m", base_url="u", api_model="m", price_in=2.0, price_out=8.0).cost(1_000_000, 500_000)
-        6.0
-        """
+        """US dollars of one call; None where a price or a count is unknown."""
         if None in (self.price_in, self.price_out, prompt_tokens, completion_tokens):
             return None
         return (self.price_in * prompt_tokens + self.price_out * completion_tokens) / 1_000_000  # type: ignore[operator]
@@ -136,10 +128,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Question(msgspec.Struct, frozen=True, gc=False):
-    """One thing that is asked of the model, as its row holds it.
-
-    `response_id`, `criterion_id`: of what a judge is asked; no criterion: the level of care. `format`: of an answer to a case of triage, else "".
-    """
+    """One thing that is asked of the model, as its row holds it. `format`: of an answer to a case of triage, else ""; no criterion: the level of care."""
 
     question_id: int
     example_id: int
@@ -165,8 +154,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What came of one question: what is written down of it.
 
-    `status`: of the last HTTP reply; None where there was none. `error`: why there is no answer, one sentence, or `CUT_OFF`; None where there is a whole one.
-    `reply`: the raw reply where no answer came of it, at most `MAX_RAW` characters.
+    `status`: of the last HTTP reply, if one came. `error`: why there is no whole answer. `reply`: as it came where it is no answer, `MAX_RAW` characters of it.
     """
 
     question_id: int
@@ -189,8 +177,6 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
     schema_name: str = "answer"
 
 
-# ---------------------------------------------------------------- the file of models: a table a model, and never a key
-
 _SECRET = re.compile(r"key|token|secret|password|passwd|auth|bearer|credential", re.IGNORECASE)
 _KEYS = ModelSettings.__struct_fields__[1:]
 _PATTERNS = {
@@ -212,10 +198,7 @@ def example_models() -> str:
 
 
 def known_models(path: Path) -> dict[str, ModelSettings]:
-    """The models of a file, by name, in its order: `[models."NAME"]`, with the keys of `ModelSettings`; `api_model` is the name where it is not there.
-
-    RunRefused, with file, table and key: it cannot be read, is no TOML, or holds something else. No value is quoted: it may be a key.
-    """
+    """The models of a file (`[models."NAME"]`), in its order. RunRefused, with file, table and key: something else; no value is quoted: it may be a key."""
     try:
         content = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:
@@ -232,10 +215,9 @@ def known_models(path: Path) -> dict[str, ModelSettings]:
 
 
 def model_named(name: str, *, path: Path | None, **options: Any) -> ModelSettings:
-    """The settings of one model, by the study's name: what the options (keys of the file; None: not said) say, else what the file says.
+    """The settings of one model by the study's name: what the options (keys of the file; None: not said) say, else what the file says. RunRefused: neither.
 
-    A model that the file does not have is made from the options alone, where they say the base URL. Where they say another host than the file does, or the
-    same without encryption, the file's key is not sent there: `key_variable` has to be said, too. RunRefused: as `known_models`; nobody says where it is.
+    Where the options name another host than the file does, or the same without encryption, the file's key is not sent there: `key_variable` has to be said too.
     """
     known = known_models(path) if path is not None else {}
     chosen = {key: value for key, value in options.items() if value is not None}

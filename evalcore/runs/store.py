@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, InterfaceError, InternalError, OperationalError
 from sqlmodel import Session
 
-from evalcore.errors import DatabaseFault, NotFound
+from evalcore.errors import DatabaseFault, NotFound, refuse
 from evalcore.runs.item_queries import evaluation, not_answered, open_questions, parts
 from evalcore.runs.prompts import CONFIDENCE_MEANING, Judged
 from evalcore.runs.queries import CHUNK, RunRow, clock, this_host, workers
@@ -33,10 +33,9 @@ _RUN, _WORKER, _QUESTION = (TABLES[name] for name in ("run", "run_worker", "run_
 def start_run(
     session: Session, spec: RunSpec, *, actor: str, concurrency: int, max_cost: float | None, max_failures: int
 ) -> int:
-    """The run of this fingerprint, made at the first call and opened again at later ones; with questions for all that has no answer yet.
+    """The run of this fingerprint, made or opened again, with questions for all that has no answer yet. Returns its number.
 
-    Questions that have failed stay as they are (`retry_questions`). Questions whose answer has come in another way, e.g. with a file, are
-    closed. With nothing left to ask the run is done. Two processes that start it at once make its questions once. Returns its number.
+    Questions that have failed stay as they are (`retry_questions`). Two processes that start it at once make its questions once.
     """
     named = {"kind": spec.kind.value, "name": spec.model.name, "fingerprint": spec.fingerprint, "spec": "{}"}
     row = named | {"state": RunState.OPEN.value, "concurrency": concurrency, "started_by": actor, "created_at": now()}
@@ -100,10 +99,7 @@ def _close_run(session: Session, run_id: int, *, actor: str, reason: str) -> Non
 
 
 def retry_questions(session: Session, run_id: int, *, actor: str, outcomes: Collection[Outcome]) -> int:
-    """Questions that have ended so are free again, and the run is open. What is known of their calls stays. Returns how many it is.
-
-    Questions whose answer has come in another way since are closed first, as by `start_run`.
-    """
+    """Questions that ended so, and have no answer by now, are free again, and the run is open. Their calls stay known. Returns how many it is."""
     _, spec = _held(session, run_id)
     _close_answered(session, run_id, msgspec.json.decode(spec, type=RunSpec))
     words = [outcome.value for outcome in outcomes if outcome is not Outcome.ANSWERED]
@@ -116,12 +112,10 @@ def retry_questions(session: Session, run_id: int, *, actor: str, outcomes: Coll
 
 
 def _held(session: Session, run_id: int) -> tuple[str, str]:
-    """The state and the specification of a run, whose row is held until the transaction ends."""
     held = select(_RUN.c.state, _RUN.c.spec).where(_RUN.c.id == run_id).with_for_update(key_share=True)
     row = session.connection().execute(held).first()
     if row is None:
-        msg = f"run: expected the number of a run, got {run_id}"
-        raise NotFound(msg)
+        refuse(f"run: expected the number of a run, got {run_id}", NotFound)
     return row.state, row.spec
 
 
@@ -161,7 +155,6 @@ def say_alive(session: Session, run_id: int, worker_id: int) -> Orders:
 
 
 def _revived(session: Session, worker_id: int) -> tuple[bool, bool]:
-    """Write that a worker lives; returns whether it is asked to stop, and whether it was taken for dead."""
     connection, mine = session.connection(), _WORKER.c.id == worker_id
     before = connection.execute(select(_WORKER.c.stop_asked, _WORKER.c.ended_at).where(mine).with_for_update()).one()
     connection.execute(update(_WORKER).where(mine).values(seen_at=clock(session), ended_at=None))
@@ -169,10 +162,7 @@ def _revived(session: Session, worker_id: int) -> tuple[bool, bool]:
 
 
 def take(session: Session, run_id: int, worker_id: int, most: int) -> tuple[list[Question], bool]:
-    """Questions that nobody holds, now held by this worker; in their order, at most so many. Where there are none: what dead workers held.
-
-    And whether it was taken for dead before, so that what it held is not its own any more.
-    """
+    """Questions that nobody holds, else those of dead workers, now held by this one; and whether it was taken for dead before, and so has lost its own."""
     _, was_dead = _revived(session, worker_id)  # first: who holds anything has not ended
     questions = _taken(session, run_id, worker_id, most)
     if not questions and _free_of_the_dead(session, run_id):
@@ -211,11 +201,7 @@ def _free_of_the_dead(session: Session, run_id: int) -> int:
 def end_worker(
     session: Session, run_id: int, worker_id: int, *, actor: str, reason: str | None, for_all: bool
 ) -> Ended:
-    """The worker ends: what it still held is free again.
-
-    `reason`: why it ends, one sentence; None where nothing was left to take. `for_all`: the reason stops the run; otherwise the run is stopped only where
-    nobody else works on it.
-    """
+    """The worker ends, and what it held is free again. `reason`: why, in a sentence; it stops the run where it is `for_all`, or nobody else works on it."""
     connection = session.connection()
     state, _ = _held(session, run_id)
     _free(session, run_id, [worker_id])
@@ -240,10 +226,7 @@ def _free(session: Session, run_id: int, worker_ids: Any) -> int:
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What came of one question.
-
-    `outcome`: of the last call; None: it was broken off before the question was through, which stays open. `came`: a judge's verdict or a model's text.
-    """
+    """What came of one question. `outcome`: of the last call; None: broken off, the question stays open. `came`: a judge's verdict or a model's text."""
 
     question: Question
     calls: tuple[Call, ...]
@@ -252,18 +235,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     suspects: tuple[str, ...] = ()
 
 
-class Saved(NamedTuple):
-    """What a transaction has written; n_there: answers not kept, since the item has one by now: from a file, another run or another worker."""
-
-    n_answers: int
-    n_there: int
-
-
-def save_answers(session: Session, run: RunRow, worker_id: int, answers: Sequence[Answer]) -> Saved:
-    """Write answers of a worker, at most some hundreds at once.
-
-    A question that has an outcome by now, or is another worker's, is left alone; the calls that it cost are told in the event.
-    """
+def save_answers(session: Session, run: RunRow, worker_id: int, answers: Sequence[Answer]) -> int:
+    """Write some hundreds of a worker's answers. Returns how many are not kept, since the item has one by now, of whomever; their calls are told."""
     at, bulk = now(), Bulk(session)
     ended = [answer for answer in answers if answer.outcome is not None]
     ours = _end_questions(session, worker_id, ended)
@@ -287,7 +260,7 @@ def save_answers(session: Session, run: RunRow, worker_id: int, answers: Sequenc
         calls = [call for answer in lost for call in answer.calls]
         detail |= {"not_kept": n_there, "calls_of_others": len(calls), "cost_of_others": _cost(calls)}
     _tell(session, ANSWERS_SAVED, run.run_id, run.started_by, detail)
-    return Saved(n_new, n_there)
+    return n_there
 
 
 def _cost(calls: Iterable[Call]) -> float | None:
@@ -373,10 +346,7 @@ def _await_index(bulk: Bulk, texts: Iterable[tuple[int, str | None]]) -> None:
 
 
 def flag_suspects(session: Session, reasons: Mapping[int, Sequence[str]]) -> None:
-    """Write down why some responses are suspect (by response, sentences of `suspicion.suspects`), in the caller's transaction.
-
-    What was said of such a response before is replaced, so that to say the same again changes nothing. Two processes may flag the same responses at once.
-    """
+    """Write down why some responses are suspect (by response, sentences of `suspicion.suspects`), in place of what was said of them before."""
     rows = TABLES["suspect_response"]
     numbers = sorted(reasons)  # in one order everywhere, so that two who write do not wait for each other in a ring
     for start in range(0, len(numbers), CHUNK):

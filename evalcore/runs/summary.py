@@ -24,7 +24,6 @@ OUTCOMES = {
     Outcome.REJECTED: ("refused by the server", "The server rejected the request; retrying will not help."),
     Outcome.UNREACHABLE: ("no whole reply", "No whole reply came after several tries. Another time may bring one."),
 }
-"""Failures in a word or two, and what each means."""
 
 
 def _sum(one: Calls, other: Calls) -> Calls:
@@ -217,11 +216,7 @@ def cut_off_words(n_cut_off: int) -> str:
 
 
 def dollars(cost: float | None) -> str:
-    """US dollars, to the cent or to four places.
-
-    >>> dollars(1234.5), dollars(0.01234), dollars(0.0), dollars(0.00001), dollars(None)
-    ('$1,234.50', '$0.0123', '$0', 'under $0.0001', 'unknown: no prices')
-    """
+    """US dollars, to the cent or to four places."""
     if cost is None:
         return "unknown: no prices"
     if cost >= 1:
@@ -232,11 +227,7 @@ def dollars(cost: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """About how long.
-
-    >>> duration(0.2), duration(89), duration(100), duration(3 * 3600 + 240)
-    ('1 s', '89 s', '2 min', '3 h 4 min')
-    """
+    """About how long."""
     if seconds < 1.5 * _MINUTE:
         return f"{max(round(seconds), 1)} s"
     minutes = round(seconds / _MINUTE)

@@ -40,9 +40,8 @@ _LOOK_SECONDS, _MAX_WORDS = 0.1, 500
 class Worked:
     """What one process did on a run, and how the run stands.
 
-    `reason`: None where nothing was left to ask. `cost`: US dollars of the run so far; None: unknown. `n_left`: open questions, `n_held` of them with other
-    workers; None where the database does not answer any more. `n_there`: answers not kept, since the item had one by then; `n_lost`: answers that could not
-    be saved, whose questions are open. `levels`: read in the answers of a run of triage.
+    `reason`: None where nothing was left to ask. `cost`: US dollars of the run so far. `n_left`: open questions, `n_held` of them with other workers (None:
+    the database is away). `n_there`: answers not kept, since the item had one; `n_lost`: answers that could not be saved, whose questions are open.
     """
 
     run_id: int
@@ -167,10 +166,7 @@ class _BrokenOff(Exception):
 
 
 def finish(engine: Engine, row: RunRow, *, stop: Stop) -> LevelsRead | None:
-    """What follows when nobody asks any more: levels of triage are read, and texts enter the index; again changes nothing.
-
-    The levels are None where the run is of no triage, or where `stop` said now: then nothing of it is written, and the same again does it.
-    """
+    """What follows when nobody asks any more: levels of triage are read (None: none to read, or `stop` said now), and texts enter the index."""
 
     def look(_n_read: int, _most: int | None) -> None:
         if stop.is_urgent:
@@ -211,11 +207,10 @@ def _end(engine: Engine, row: RunRow, worker_id: int, reason: str | None, *, for
 
 
 def start_worker(engine_location: str, run_id: int) -> int:
-    """Start a process that works on a run that is open, and wait until it does, or has ended. Returns the process's number.
+    """Start a process that works on a run that is open, wait until it does, and return its number. RunRefused: it cannot, or has ended.
 
-    It outlives the browser and the server that started it, and is found again by its row. What it prints goes to a temporary file that only this account can
-    read. It takes the study and the key from its environment: arguments are seen by everybody, and a URL may hold a password. RunRefused: the run is not open,
-    the key's variable is not set here, or the process ended with an error, whose last words are in the sentence.
+    It outlives the browser and the server that started it. It takes the study and the key from its environment, since everybody sees arguments, and prints
+    to a temporary file that only this account can read.
     """
     with connected(engine_location) as engine:
         with reading(engine) as session:

@@ -1,7 +1,4 @@
-"""What a study analyses, stated once: whose labels, of which examples, what its intervals are to hold for, which comparison decides and by how much.
-
-Models, `compare`, the methods, the bundle and Triage take it from here. A new statement is a new version; the old ones stay.
-"""
+"""What a study analyses, stated once for Models, `compare`, the methods, the bundle and Triage. A new statement is a new version; the old ones stay."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,6 @@
 """A copy of a study while it is in use, a study from a copy, and a study in another database; each whole or not at all.
 
-Of SQLite the copy is a study's file itself; of PostgreSQL a zip file with the rows of each table as COPY writes them, which needs none of the
-server's tools. A copy is made under another name, proved, and only then called what was asked for.
+Of SQLite the copy is the study's file; of PostgreSQL a zip file with the rows of each table as COPY writes them, which needs none of the server's tools.
 """
 
 import hashlib
@@ -19,9 +18,9 @@ from sqlalchemy import Connection, Engine, Table, create_engine, func, insert, i
 from sqlmodel import Session, SQLModel
 
 from evalcore.errors import OverreadError, refuse
-from evalcore.study import browse, store
+from evalcore.study import browse, db, store
 from evalcore.study.audit.chain import ChainReport, verify
-from evalcore.study.db import DBAPIError, connected, is_known, is_up_to_date, migrations, open_study, reading, upgrade
+from evalcore.study.db import DBAPIError, connected, is_up_to_date, migrations, open_study, reading, upgrade
 from evalcore.study.tables import TABLES
 
 MANIFEST, FORMAT = "overread.json", "overread backup 1"
@@ -62,7 +61,10 @@ def restore(path: Path, location: str) -> ChainReport:
                 source.backup(target)
             except sqlite3.DatabaseError as error:
                 refuse(f"{path}: the file is damaged: {error}. Nothing was restored.")
-        open_study(str(copy)).dispose()  # brings an older one up to date
+        try:
+            open_study(str(copy)).dispose()  # brings an older one up to date
+        except OverreadError as error:
+            refuse(str(error).replace(str(copy), str(path)))
         for earlier in copy.parent.glob(f"{copy.name}.before-migration-*"):
             earlier.unlink()  # the backup itself is what was before
         return proved(copy)
@@ -70,7 +72,6 @@ def restore(path: Path, location: str) -> ChainReport:
 
 @contextmanager
 def _unfinished(path: Path) -> Iterator[Path]:
-    """A file under a name of its own beside `path`, which it is called once all of it is on the disk."""
     if path.exists():
         refuse(f"{path} is there already. Nothing was overwritten; choose another name.")
     copy = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
@@ -167,10 +168,8 @@ def checked(path: Path) -> dict[str, Any]:
 
 
 def _load(engine: Engine, path: Path) -> ChainReport:
-    """All in one transaction: the tables as they were then, their rows, the migrations since, and the proof."""
     manifest = checked(path)
-    if not is_known(manifest["revision"]):
-        refuse(f"{path}: was written by a newer version of Overread. Update Overread to restore it.")
+    db.check_revision(str(path), manifest["revision"])
     with engine.begin() as connection, zipfile.ZipFile(path) as packed:
         _check_is_empty(connection, "--db")
         command.upgrade(migrations(connection), manifest["revision"])
@@ -193,12 +192,9 @@ def set_sequence(connection: Connection, table: str) -> None:
             connection.exec_driver_sql(f"SELECT setval('{owner}', ({last}), false)")
 
 
-# ---------------------------------------------------------------- from one database into another
-
 BATCH, PART = 5_000, 500
 EXAMPLE, RESPONSE = (TABLES[name].c for name in ("example", "response"))
 SEARCH = frozenset({"search_entry", "search_pending"})
-"""Each database has its own way to search: what is searched is taken up anew."""
 
 
 def copy_study(source: str, target: str) -> ChainReport:

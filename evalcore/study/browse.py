@@ -121,8 +121,6 @@ def examples(session: Session, filters: Filters) -> "pd.DataFrame":
     return fitting
 
 
-# ---------------------------------------------------------------- what is searched
-
 _EXAMPLE, _CRITERION, _RESPONSE, _VERDICT = (TABLES[name].c for name in ("example", "criterion", "response", "verdict"))
 _PART = 500  # bound variables in one statement
 
@@ -162,7 +160,6 @@ def case_texts(session: Session, numbers: list[int] | None = None) -> Iterator[t
 
 
 def _no_longer_said(session: Session, query: str, found: set[int]) -> set[int]:
-    """Examples whose hidden texts alone hold the words of a query: the index still knows these."""
     stored = {name: STORED[name].c for name in ("criterion", "response", "verdict")}
     hidden = STORED[HIDDEN].c
     less = union(*(
@@ -280,7 +277,6 @@ def _level_reads(filters: Filters) -> Select[Any]:
 
 
 _Same = Callable[[Any, Any], ColumnElement[bool]]
-"""Whether two verdicts are on the same item: a criterion of a response, or the level of a response or case."""
 
 
 def _same_item(other: Any, one: Any) -> ColumnElement[bool]:
@@ -333,7 +329,6 @@ def _judged(same: _Same, judge: str | None, *, differs: bool = False) -> ColumnE
 
 
 def _differ(same: _Same, kind: RaterKind) -> list[ColumnElement[bool]]:
-    """The verdict is the last word of its rater, and so is another rater's of this kind with another label; adjudications apart."""
     other = aliased(Verdict)
     by_physician = kind is RaterKind.REVIEWER
     differs = select(col(other.id)).where(

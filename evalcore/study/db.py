@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AMENDED", "PATIENT_SECONDS", "PRESS_SECONDS", "STUDY_FROZEN", "WRITERS_LOCK", "DBAPIError", "Engine",
-    "NoneFree", "RowMapping", "Session", "before_each_commit", "connect", "connected", "fault_of", "hold_writers",
-    "import_lock", "importing", "importing_file", "is_known", "is_up_to_date", "is_usable", "keep", "migrate",
+    "NoneFree", "RowMapping", "Session", "before_each_commit", "check_revision", "connect", "connected", "fault_of",
+    "hold_writers", "import_lock", "importing", "importing_file", "is_up_to_date", "is_usable", "keep", "migrate",
     "open_study", "reading", "reading_apart", "reading_together", "together", "trail_file", "unkept", "writing",
 ]  # fmt: skip
 """With the types of SQLAlchemy that acts and pages pass on: outside of `study` and of files of queries and stores nothing else imports it."""
@@ -73,7 +73,7 @@ over from another, leave some of the hundred that PostgreSQL has; more at once w
 _CACHE_KB = 1 << 14
 """What one connection to SQLite keeps of the file. Pages have many, which never give it back; four times as much makes no import faster."""
 _WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
-_EARLIER = re.compile(r"00\d\d")
+_EARLIER = re.compile(r"00\d\d|\d|1[01]")  # revisions of checkouts before version 0.1.0, whose tables begin at 12
 _MIGRATION_LOCK, _IMPORT_LOCK = 0x6F766572, 0x696D706F  # any constants: "over", "impo"
 
 
@@ -448,9 +448,8 @@ def _revisions() -> tuple[str, ...]:
     return tuple(name[:4].lstrip("0") for name in sorted(names) if name.endswith(".py"))
 
 
-def is_known(revision: str) -> bool:
-    """Whether this version of the program has tables of that revision, or a later one."""
-    return revision in _revisions()
+def _is_newer(revision: str) -> bool:
+    return revision not in _revisions() and not _EARLIER.fullmatch(revision)
 
 
 def is_up_to_date(engine: Engine) -> bool:
@@ -463,7 +462,7 @@ def is_usable(engine: Engine) -> bool:
     """Whether this process may go on: with tables of its own version, or of a newer one, to which migrations only add. It would not start with those."""
     with engine.connect() as connection:
         present = _revision(connection)
-    return present == _revisions()[-1] or (present is not None and not is_known(present))
+    return present == _revisions()[-1] or (present is not None and _is_newer(present))
 
 
 def _revision(connection: Connection) -> str | None:
@@ -512,15 +511,20 @@ def _check_is_ours(engine: Engine, connection: Connection, present: str | None) 
     if present is None and inspect(connection).get_table_names():
         msg = f"{_shown(engine)} is a database of something else: it has tables, and none of them is a study's. Nothing was changed."
         raise OverreadError(msg)
-    if present is not None and _EARLIER.fullmatch(present):
+    if present is not None:
+        check_revision(_shown(engine), present)
+
+
+def check_revision(study: str, revision: str) -> None:
+    """Whether migrations lead from these tables of a study, or of a backup of one, to those of this version."""
+    if _EARLIER.fullmatch(revision):
         refuse(
-            f"{_shown(engine)} was written by Overread before version 0.1.0, which this one cannot open. Take it out with the checkout that wrote "
+            f"{study} was written by Overread before version 0.1.0, which this one cannot open. Take it out with the checkout that wrote "
             "it (`overread export`), and import those files into a new study. Nothing was changed."
         )
-    if present is not None and not is_known(present):
+    if _is_newer(revision):
         refuse(
-            f"{_shown(engine)} was written by a newer version of Overread (Can't locate revision identified by '{present}'). "
-            "Update Overread to open it."
+            f"{study} was written by a newer version of Overread (its tables: {revision}). Update Overread to open it."
         )
 
 

@@ -22,15 +22,8 @@ from evalcore.study.policies import check_can_delete
 from evalcore.study.schema import Viewer
 from evalcore.study.tables import now
 
-BESIDE = [
-    "{0}-wal",
-    "{0}-shm",
-    "{0}-journal",
-    "{0}.before-migration-*",
-    ".{0}.importing",
-    ".{0}.import-*",
-    ".{0}.*.unfinished*",
-]
+BESIDE = ["{0}-wal", "{0}-shm", "{0}-journal", "{0}.before-migration-*"]
+BESIDE += [".{0}.importing", ".{0}.import-*", ".{0}.*.unfinished*"]
 """What lies beside the file of a study, by its name: SQLite's own, copies from before a migration, and what an import or a backup was at."""
 LEFT = timedelta(days=1)
 STILL_HELD = (
@@ -41,7 +34,6 @@ STILL_HELD = (
     "Sessions of who signed in, where the server keeps them in another database; and what the sign-in provider knows.",
     "Blocks of the disk that the file system has not used again: overwrite or encrypt the disk where that matters.",
 )
-"""What no command of Overread reaches: said in the certificate."""
 
 
 def name_of(engine: Engine) -> str:
@@ -75,9 +67,7 @@ def _own_tables(connection: Connection) -> list[str]:
 def delete(engine: Engine, name: str, certificate: Path, *, actor: Viewer, also: Iterable[Path] = ()) -> dict[str, Any]:
     """Delete a study with all that lies beside it, by a lead, while nobody else has it open. Returns the certificate, which is written to a new file.
 
-    Args:
-        name: As `name_of` gives it: whoever deletes has typed it.
-        also: Further files that go with it.
+    `name`: as `name_of` gives it, typed by whoever deletes. `also`: further files that go with it.
     """
     if name != name_of(engine):
         refuse(f"name: expected {name_of(engine)!r}, as the study is called, got {name!r}. Nothing was deleted.")

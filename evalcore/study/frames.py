@@ -1,7 +1,4 @@
-"""Tables for the statistics: one row a verdict, with everything that a metric groups by.
-
-Wide joins of text would make SQL send every name a million times: verdicts come as numbers, and names are joined here.
-"""
+"""Tables for the statistics, one row a verdict. Names are joined here: wide joins would make SQL send every name a million times."""
 
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -23,19 +20,12 @@ _PART = 10_000
 _EVENT = TABLES["audit_event"].c
 _RATER = TABLES["rater"].c
 _VERDICT = TABLES["verdict"].c
-_ORIGIN: list[Any] = [
-    _VERDICT.not_blind,
-    _VERDICT.source.label("came_by"),
-    _VERDICT.source_hash.label("file_sha256"),
-    _VERDICT.recorded_at,
-]
+_FILE = _VERDICT.source_hash.label("file_sha256")
+_ORIGIN: list[Any] = [_VERDICT.not_blind, _VERDICT.source.label("came_by"), _FILE, _VERDICT.recorded_at]
 
 
 def frame(session: Session, statement: Select[Any] | TextualSelect, columns: list[str] | None = None) -> "pd.DataFrame":
-    """The rows of a statement as a DataFrame; a text column with nothing in it stays text.
-
-    Made part by part: pandas tells the type of a column without letting other threads run, for a million rows a quarter of a second.
-    """
+    """The rows of a statement, made part by part: pandas tells the type of a column without letting other threads run, for a million rows a quarter second."""
     import pandas as pd  # noqa: PLC0415 - acts and many commands need no table
 
     result = session.connection().execute(statement)
@@ -78,10 +68,7 @@ def numbers(session: Session, statement: Select[Any], parameters: Mapping[str, A
 
 
 def data_version(session: Session) -> int:
-    """The number of acts that change anything, the key of cached reads. Parts of a large file do not count, but their end does.
-
-    The newest event's id would not do, since PostgreSQL may commit events out of order.
-    """
+    """The number of acts that change anything, the key of cached reads; not the newest event's id, since PostgreSQL may commit out of order."""
     n_idle = _n_rows(session, "audit_event", _EVENT.action.in_(IDLE))  # the few are found by the index
     return trail_length(session) - n_idle
 

@@ -1,7 +1,6 @@
-"""Freeze a study: nothing that a number rests on is written any more; a later amendment is a version with a name and a reason.
+"""Freeze a study: nothing that a number rests on is written any more (`db.writing`); a later amendment is a version with a name and a reason.
 
-That it is frozen is an event of the trail, which fixes all before it by its hash, and with it the stated analysis. `db.writing` looks for it, for all acts.
-What is written all the same: who is let in and who came, and who saw or took out what, since a reader who looks meanwhile reads nothing blind later.
+Written all the same: who is let in and who came, and who saw or took out what, since a reader who looks meanwhile reads nothing blind later.
 """
 
 import json

@@ -43,7 +43,6 @@ def _rows_of(table: str, column: str, *order: str) -> Select[Any]:
 _NEWER = alias("verdict", "newer")
 _IS_STANDING = ~select(_NEWER.c.id).where(_NEWER.c.supersedes == _VERDICT.c.id).exists()
 EXAMPLES = _rows_of("example", "prompt_id").where(_EXAMPLE.c.dataset == bindparam("dataset"))
-"""By prompt_id, within the data set that is bound."""
 _CRITERION = TABLES["criterion"].c
 CRITERIA = (
     select(*(_CRITERION[name] for name in ("example_id", "text", "points", "tags", "position", "id")))
@@ -64,9 +63,7 @@ RESPONSES = (
     .order_by(_RESPONSE.c.sample_index)
 )
 RESPONSES_OF = RESPONSES.where(_MODEL.in_(bindparam("models", expanding=True)))
-"""Those of some models."""
 STANDING = _rows_of("verdict", "response_id").where(_IS_STANDING)
-"""Verdicts on some responses that nothing has superseded."""
 MATRICES = _rows_of("published_matrix", "model")
 _MODELS = select(STORED["model"]).where(STORED["model"].c.name.in_(_WANTED)).order_by("name")
 _IMPORTED = _rows_of("imported_file", "content_hash")

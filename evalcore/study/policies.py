@@ -1,8 +1,4 @@
-"""Who may do what, when, and see what.
-
-A rule is a `check_...` that raises the sentence; `allows` and `reason` ask it, so the same words enforce the rule and explain the disabled
-button. What somebody may see goes through one door, `visible_verdicts`.
-"""
+"""Who may do what, when, and see what: a `check_...` raises the sentence that also explains the disabled button; `visible_verdicts` is the one door."""
 
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
@@ -37,7 +33,6 @@ check_can_export = _takes(frozenset(Role), "export")
 check_can_import = _takes(STUDY, "import")
 check_can_mend = _takes(STUDY, "withdraw imports, mark broken responses and change names")
 check_can_see_audit = _takes(STUDY, "read the audit trail")
-"""The trail names people."""
 check_can_set_families = _takes(STUDY, "change the table of families")
 check_can_set_meaning = _takes(STUDY, "say what a confidence refers to")
 check_can_split = _takes(STUDY, "split conversations into sets for judges")
@@ -151,10 +146,7 @@ def check_can_reveal(viewer: Viewer, reader: int, state: ReadingState) -> None:
 
 
 def check_can_slip(viewer: Viewer, reader: int, state: ReadingState, *, has_seen: bool, has_gone_on: bool) -> None:
-    """Say that a key was hit by mistake: the reader alone, between the lock and the first sight of others' verdicts.
-
-    `has_seen`: what the judge or anybody else says was shown to the reader. `has_gone_on`: the reader has answered something else since.
-    """
+    """Say that a key was hit by mistake: the reader alone, from the lock until they see what anybody else says or answer something else."""
     check_own(viewer, reader)
     if state is ReadingState.READING:
         refuse("This read is not locked yet: give the other answer instead.", NotAllowed)

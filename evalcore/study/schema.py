@@ -311,7 +311,6 @@ RENAMED, MERGED = "name changed", "names merged"
 MENDING = (IMPORT_WITHDRAWN, IMPORT_RESTORED, MARKED_BROKEN, UNMARKED_BROKEN, RENAMED, MERGED)
 """The acts after which the trail keeps what is hidden or called otherwise."""
 BRINGING = (FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID, *MENDING)
-"""The acts in the audit trail that bring judges' verdicts, or take them away."""
 LABELS_EXPORTED, JUDGE_SHOWN = "labels exported", "judge shown"
 READER_CHOSEN, VERDICTS_SEEN, PRACTISED = "reader chosen", "verdicts seen", "practised"
 SIGNED_IN, SIGNED_OUT, SIGN_IN_REFUSED = "signed in", "signed out", "sign-in refused"
@@ -326,7 +325,6 @@ MOST_POINTS = 1_000
 """Of a criterion of HealthBench Professional, whose points are not held to -10..10: what the database takes."""
 PROFESSIONAL = "professional"
 TASK_TAGS = ("use_case", "type", "difficulty", "specialty")
-"""The tags that an example of HealthBench Professional has in the place of a theme."""
 AXES = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")
 
 
@@ -355,10 +353,7 @@ class Criterion(msgspec.Struct, frozen=True, gc=False):
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A conversation that ends with the user's turn, with its rubric, both in the source's order; `prompt_id` is unique within a data set.
-
-    `subsets`: parts of the data set, e.g. hard. `provisional`: known only from a result on it, so theme, conversation and rubric may be incomplete.
-    """
+    """A conversation that ends with the user's turn, with its rubric. `provisional`: known only from a result on it, so it may be incomplete."""
 
     prompt_id: str
     messages: tuple[Message, ...]
@@ -405,8 +400,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     guideline_version: int | None = None
     not_blind: NotBlind | None = None
 
-
-# ---------------------------------------------------------------- runs
 
 STREAK = 25
 

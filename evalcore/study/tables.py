@@ -156,16 +156,13 @@ class Person(Numbered, table=True):
     roles: str
     specialties: str = "[]"
     languages: str = "[]"
-    active: bool = Field(default=True, sa_column_kwargs={"server_default": sa.true()})
     created_at: datetime = moment()
+    active: bool = Field(default=True, sa_column_kwargs={"server_default": sa.true()})
     group_roles: str = Field(default="[]", sa_column_kwargs={"server_default": "[]"})
 
 
 class Identity(Numbered, table=True):
-    """Who signs in as which person: what a provider calls somebody, which no one else gets there, unlike a name or an address.
-
-    `unbound_at`: since then the account is nobody's, until another invitation binds it.
-    """
+    """Who signs in as which person: what a provider calls somebody, and nobody else. `unbound_at`: nobody's since then, until an invitation binds it."""
 
     __table_args__ = (sa.UniqueConstraint("issuer", "subject"),)
 
@@ -260,10 +257,7 @@ class ColumnMapping(Row, table=True):
 
 
 class FileImport(Numbered, table=True):
-    """An import that added something, by what was imported as what (`key`); withdrawn where it has a time for that.
-
-    `keeps_rows`: whether `brought_rows` tells all that it brought; of older ones only verdicts know their file, by `source_hash`.
-    """
+    """An import that added something, by what was imported as what (`key`); withdrawn where it has a time for that."""
 
     key: str = Field(unique=True)
     source_hash: str
@@ -278,10 +272,7 @@ class FileImport(Numbered, table=True):
 
 
 class BroughtRows(Numbered, table=True):
-    """Rows from one number to another that came with an import; a part of a data set as `example_subset:NAME`, by the example.
-
-    `is_known`: the study had them already. They stay as long as an import that brought them is not withdrawn.
-    """
+    """Rows, by their numbers, that came with an import; a part of a data set as `example_subset:NAME`. `is_known`: the study had them already."""
 
     __table_args__ = (index("ix_brought_rows_import", "import_id"),)
 
@@ -463,10 +454,7 @@ class SearchPending(Numbered, table=True):
 
 
 class AcuityCase(Row, table=True):
-    """An example whose patient needs some level of care, with its data set and its name there: prompt_id is `{source}_{source_id}`.
-
-    `mapped_label`: what the source's label map made of its own: a level, a boundary, or "panel". `gold`: as the file gives it. `uncertainty`: in [0, 1].
-    """
+    """An example whose patient needs some level of care. `mapped_label`: what the source's label map made of its own; `gold`: as the file gives it."""
 
     __table_args__ = (sa.CheckConstraint("uncertainty BETWEEN 0 AND 1", name="ck_uncertainty"),)
 

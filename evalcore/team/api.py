@@ -1,7 +1,6 @@
 """The study over HTTP for programs: labels, scores, agreement, judges and progress as JSON under /api/v1/, read and never written.
 
-Who asks comes with a key (`people.make_key`) or with a browser's session, and reads what the Export page and the figures show that person: the same rule, the
-same conversations left out while they wait for a blind read of theirs, the same exposures written down before anything is handed over.
+Who asks, with a key or a browser's session, reads what Export and the figures show that person, by the same rule, and with the same exposures written down.
 """
 
 import hashlib
@@ -67,7 +66,6 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "judges": {},
     "progress": {},
 }
-"""What may be asked, with the parameters of each."""
 MEANING = export_tables.MEANING | {
     "agreement": "How far physicians agree with one another, together (pooled) and by pair; the columns are those of `overread agreement --json`.",
     "judges": "How well judges say what physicians say: balanced_f1, percentiles and error_rates, as `overread judges --json` has them.",
@@ -85,12 +83,7 @@ class Refused(OverreadError):
 
 
 class Api:
-    """Answers /api/v1/, on a server of several studies /STUDY/api/v1/; passes on all else.
-
-    Args:
-        engine_at: Opens a database.
-        by_session: Who asks by what a browser sends, in a study; None: nobody.
-    """
+    """Answers /api/v1/, on a server of several studies /STUDY/api/v1/; passes on all else. `by_session`: who asks in a study by what a browser sends."""
 
     def __init__(
         self,
@@ -197,9 +190,6 @@ def _json(told: Mapping[str, Any], version: int, headers: Headers | None, tag: s
     return Response(body, media_type="application/json", headers={"etag": tag})
 
 
-# ---------------------------------------------------------------- rows
-
-
 def _rows(
     engine: Engine,
     viewer: Viewer,
@@ -255,9 +245,6 @@ def _table(engine: Engine, version: int, what: str, part: Part) -> pd.DataFrame:
     return export_tables.table(engine, what, part).sort_values("response_id", kind="stable", ignore_index=True)
 
 
-# ---------------------------------------------------------------- figures
-
-
 @lru_cache(maxsize=1)
 def _rubric_data(engine: Engine, version: int) -> RubricData:  # noqa: ARG001 - the version is the key
     with reading(engine) as session:
@@ -293,8 +280,6 @@ def _progress(engine: Engine, blind: frozenset[int]) -> dict[str, Any]:
     ]
     return {"assignments": frames.records(made), "readers": readers}
 
-
-# ---------------------------------------------------------------- the description
 
 _LISTS = {
     "agreement": ("pooled", "by_pair"),

@@ -93,7 +93,6 @@ class RequestLog:
 
 
 def _without_token(path: str) -> str:
-    """An address without what only its reader should have: an invitation's token, the name of a file."""
     return re.sub(r"(/invitation/|/media/|/upload_file/).*", r"\1…", path)
 
 

@@ -1,7 +1,4 @@
-"""Who comes in, as whom, and with which roles: acts of leads, and the one of whoever was invited. Each checks its rule and is in the trail.
-
-Also with which keys programs read the study.
-"""
+"""Who comes in, as whom, with which roles, and with which keys programs read: acts of leads, and the one of whoever was invited; all in the trail."""
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,12 +16,9 @@ from evalcore.team import queries, store
 from evalcore.team.queries import SignedIn
 
 Groups = Mapping[str, frozenset[Role]]
-"""The roles of each group of a provider in a study."""
 BY_GROUPS = "groups of the provider"
 MOST_PURPOSE = 100
-"""Characters."""
 KEY_DAYS, MOST_DAYS = 90, 366
-"""For how long a key is valid, unless it is said, and at most."""
 
 
 def invite(engine: Engine, name: str, *, actor: Viewer) -> str:
@@ -46,11 +40,9 @@ def member(engine: Engine, who: SignedIn) -> Viewer | None:
 
 
 def admit(engine: Engine, who: SignedIn, held: Iterable[str], groups: Groups) -> Viewer | None:
-    """The person whom somebody is in a study; None: nobody.
+    """The person whom somebody is in a study; None: nobody. `held`: the groups that the provider has just said they are in.
 
-    Args:
-        held: The groups that the provider has just said they are in.
-        groups: Where it names one of those, they come in without an invitation, and have its roles as long as they are in it. What a lead gave stays.
+    Where `groups` names one of those, they come in without an invitation, and have its roles as long as they are in it. What a lead gave stays.
     """
     named = frozenset(role for group in held for role in groups.get(group, ()))
     with reading(engine) as session:
@@ -76,9 +68,7 @@ def admit(engine: Engine, who: SignedIn, held: Iterable[str], groups: Groups) ->
         if person is not None:
             by_hand = person.roles - given
             kept = frozenset({Role.LEAD}) if _is_only_lead(session, person) else frozenset()
-            store.set_roles(
-                session, number, by_hand | named | kept, actor=BY_GROUPS, by_groups=named | (kept - by_hand)
-            )
+            store.set_roles(session, number, by_hand | named | kept, actor=BY_GROUPS, by_groups=named | kept - by_hand)
     return member(engine, who)
 
 
@@ -90,7 +80,6 @@ def _differs(session: Session, number: int | None, named: frozenset[Role]) -> bo
 
 
 def _names(name: str) -> Iterator[str]:
-    """A name, and it with a number for whoever is called the same."""
     yield name
     yield from (f"{name} ({number})" for number in count(2))
 

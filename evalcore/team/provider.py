@@ -16,10 +16,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """An OpenID Connect provider, and whom of its people the server lets in: of `domains` (of verified addresses), in one of `groups`.
-
-    Where either is empty, it is not asked for. `idle`, `longest`: how long a session lasts without a press, and at all.
-    """
+    """An OpenID Connect provider, and whom the server lets in: with a verified address of `domains`, in one of `groups`, where these are not empty."""
 
     public_url: str
     issuer: str

@@ -69,12 +69,9 @@ def person_of(session: Session, issuer: str, subject: str) -> Viewer | None:
 @cache
 def _bound() -> Select[Any]:
     person, identity = TABLES["person"], TABLES["identity"].c
-    whose = (
-        identity.issuer == bindparam("issuer"),
-        identity.subject == bindparam("subject"),
-        identity.unbound_at.is_(None),
-    )
-    return select(person).where(person.c.id == select(identity.person_id).where(*whose).scalar_subquery())
+    account = (identity.issuer == bindparam("issuer"), identity.subject == bindparam("subject"))
+    number = select(identity.person_id).where(*account, identity.unbound_at.is_(None)).scalar_subquery()
+    return select(person).where(person.c.id == number)
 
 
 def number_of(session: Session, issuer: str, subject: str) -> int | None:

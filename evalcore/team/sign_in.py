@@ -1,7 +1,6 @@
 """The doors of a server that people sign in to: who comes without a session goes to the identity provider first, over HTTP and the socket.
 
-The protocol is Authlib's: code flow, PKCE, nonce, and the checks of the tokens. The session is ours: a row in the database, of which the
-browser holds a token. What a page shows is decided on every run by that row, never by a header.
+The protocol is Authlib's; the session is a row of ours, of which the browser holds a token, and it decides on every run what a page shows.
 """
 
 import hashlib
@@ -46,7 +45,6 @@ FLOW_SECONDS = 600
 MOST_HINT = 3_000
 """Characters of an ID token that a cookie takes; with a longer one the provider asks who signs out."""
 _AWAY = (HTTPError, AuthlibBaseError, JoseError, ValueError, KeyError)
-"""What comes of a provider that does not answer, or says what it should not."""
 _FORGED = (
     b"forwarded", b"remote-user", b"x-remote-user", b"x-forwarded-user", b"x-forwarded-email", b"x-forwarded-preferred-username",
     b"x-forwarded-groups", b"x-forwarded-access-token", b"x-auth-request-user", b"x-auth-request-email", b"x-webauth-user",
@@ -86,11 +84,7 @@ def pressed(engine: Engine, who: SignedIn) -> None:
 
 
 def local_path(wanted: str) -> str:
-    """A path on this server, whatever came.
-
-    >>> local_path("/browse?q=x"), local_path("///evil.example/x"), local_path("https://evil.example")
-    ('/browse?q=x', '/', '/')
-    """
+    """A path on this server, whatever came."""
     try:
         parts = urlsplit(wanted)
     except ValueError:
@@ -101,12 +95,7 @@ def local_path(wanted: str) -> str:
 
 
 class SignedInOnly:
-    """Lets nobody pass without a session, strips what others may have said of who they are, and names the study of an address.
-
-    Args:
-        sign_ins: Opens the database that keeps sessions.
-        study_engine: Opens the database of a study.
-    """
+    """Lets nobody pass without a session, strips what others may have said of who they are, and names the study of an address."""
 
     def __init__(
         self,
@@ -187,7 +176,6 @@ class SignedInOnly:
         return self._opened(scope, study, who) if _is_navigation(scope) else self._part(scope, study, who)
 
     def _part(self, scope: Scope, study: Study, who: SignedIn) -> Scope | Response:
-        """A part of a page, a socket, a file that goes up or down: for people of the study, as they are now."""
         person = people.member(self._study_engine(study), who)
         if person is None:
             return _no_study(scope, who)
@@ -209,7 +197,6 @@ class SignedInOnly:
         return scope
 
     def _choice(self, who: SignedIn) -> Response:
-        """The studies of somebody; the only one is opened at once."""
         mine = []
         for study in studies().values():
             try:
@@ -271,7 +258,6 @@ class SignedInOnly:
         return answer
 
     async def _claims(self, said: Any) -> dict[str, Any]:
-        """What the ID token says of somebody, and what only UserInfo does where the token is a short one."""
         claims = dict(said.get("userinfo") or {})
         metadata = await self._oauth.overread.load_server_metadata()
         if not self._provider.lacks(claims) or "userinfo_endpoint" not in metadata:
@@ -286,7 +272,6 @@ class SignedInOnly:
         return {**more, **claims}
 
     def _kept(self, claims: Any, earlier: str) -> str:
-        """A new session, by a new token, in place of the one that this browser had."""
         with writing(self._sign_ins(), though_frozen=True) as session:
             store.end(session, earlier)
             name = str(claims.get("name") or claims.get("preferred_username") or "")[:200]
@@ -343,7 +328,6 @@ def _no_invitation(why: str, link: str) -> Response:
 
 
 def _is_navigation(scope: Scope) -> bool:
-    """Whether a browser asks for a page to show, rather than for a part of one."""
     if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
         return False
     said = dict(scope["headers"])
@@ -371,7 +355,6 @@ a { color: #0b5d73 }
 def _page(
     title: str, sentence: str, *, status: int = 200, link: str = "", again: bool = False, body: str = ""
 ) -> HTMLResponse:
-    """A page of our own, where Streamlit's are not to be reached: a heading, a sentence, and one way on."""
     words = "Try again" if again else {SIGN_IN: "Sign in", SIGN_OUT: "Sign out"}.get(link, "Go on")
     way = f'<p><a href="{html.escape(link)}">{words}</a></p>' if link else ""
     whole = (

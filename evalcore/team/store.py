@@ -82,17 +82,9 @@ def invite(session: Session, person_id: int, *, actor: str) -> str:
 def accept(session: Session, token: str, *, issuer: str, subject: str) -> None:
     """Bind whoever opens an invitation to its person, once."""
     store.wait_for_others(session)
-    taken = (
-        update(Invitation)
-        .where(
-            col(Invitation.token_hash) == hashed(token),
-            col(Invitation.used_at).is_(None),
-            col(Invitation.expires_at) > now(),
-        )
-        .values(used_at=now())
-        .returning(col(Invitation.person_id))
-    )
-    person_id = session.connection().execute(taken).scalar()
+    is_valid = col(Invitation.used_at).is_(None), col(Invitation.expires_at) > now()
+    used = update(Invitation).where(col(Invitation.token_hash) == hashed(token), *is_valid).values(used_at=now())
+    person_id = session.connection().execute(used.returning(col(Invitation.person_id))).scalar()
     if person_id is None:
         raise NotAllowed(NO_INVITATION)
     bind(session, person_id, issuer=issuer, subject=subject)

@@ -18,7 +18,6 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _PAGES = ("review", "my_reads", "browse", "adjudicate", "models", "judges", "triage", "calibration", "overview")
 _MORE = ("study", "export", "audit", "static", "media", "component", "reader", "healthz", "readyz")
 RESERVED = frozenset({*_PAGES, *_MORE, "sign-in", "sign-out", "signed-out", "invitation"})
-"""First words of our own addresses."""
 
 
 class Study(msgspec.Struct, frozen=True):

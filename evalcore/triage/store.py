@@ -75,8 +75,7 @@ def write_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMe
     is_judge = exists().where(col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge)
     session.flush()
     if not connection.execute(select(is_judge)).scalar():
-        msg = f"judge: expected one with a verdict in this study, got {judge[:80]!r}"
-        raise NotFound(msg)
+        refuse(f"judge: expected one with a verdict in this study, got {judge[:80]!r}", NotFound)
     before = connection.execute(select(rows.c.meaning).where(rows.c.judge == judge)).scalar()
     if before == meaning:
         return False

@@ -59,11 +59,7 @@ def open_(key: Key) -> None:
 
 
 def why(reasons: Iterable[Reason]) -> str:
-    """Why something waits, in one line.
-
-    >>> why([Reason.CONFLICT, Reason.CANNOT_ASSESS])
-    'First reads conflict, a reader cannot assess'
-    """
+    """Why something waits, in one line."""
     words = ", ".join(SENTENCES[reason] for reason in reasons).lower()
     return words[:1].upper() + words[1:]
 
@@ -103,11 +99,8 @@ def settled() -> None:
     if table.empty:
         st.html(html.notice("You have settled nothing yet."))
         return
-    columns = {
-        "Settled": [common.local_time(moment) for moment in table["settled_at"]],
-        "Conversation": table["first_words"],
-        "Items": table["n_items"],
-    }
+    moments = table["settled_at"].map(common.local_time)
+    columns = {"Settled": moments, "Conversation": table["first_words"], "Items": table["n_items"]}
     place = tables.choose(columns, key="settled", alt="Responses that you have settled, the newest first")
     if place is not None:
         row = table.iloc[place]
@@ -162,14 +155,13 @@ def lists(queue: Queue) -> None:
         st.html(html.quiet(f"More wait in languages that your profile does not name: {counts}."))
     if common.to_read(viewer):  # said whether or not their readers differ: how many do is not for a blind reader
         st.html(html.quiet("Conversations that wait for your own first read are left out until you have submitted it."))
-    st.html(
-        html.foot(
-            "First reads decide what conflicts; a read that was changed after the judge was shown settles nothing. An item waits once all its "
-            "readers have submitted. The worst come first: levels of care far apart, then conflicts by their points. What tells the judge's verdict "
-            "stays away until you ask for that verdict: severe harm that a reader claims, why a reader changed a label, that readers agree "
-            "against the judge. Until it is settled, a conversation that waits for you is hidden from you on all other pages."
-        )
+    foot = (
+        "First reads decide what conflicts; a read that was changed after the judge was shown settles nothing. An item waits once all its "
+        "readers have submitted. The worst come first: levels of care far apart, then conflicts by their points. What tells the judge's verdict "
+        "stays away until you ask for that verdict: severe harm that a reader claims, why a reader changed a label, that readers agree "
+        "against the judge. Until it is settled, a conversation that waits for you is hidden from you on all other pages."
     )
+    st.html(html.foot(foot))
 
 
 def to_list() -> None:
@@ -189,10 +181,7 @@ def sitting(queue: Queue, key: Key) -> list[Key]:
 
 
 def steps(queue: Queue, key: Key) -> tuple[Key | None, bool]:
-    """Where the viewer is in this sitting, and the ways on. Returns what comes next, and whether texts are formatted.
-
-    Next is what stands behind this one, then the head of what waits.
-    """
+    """Where the viewer is in this sitting, and the ways on. Returns what comes next, behind this one or first of all, and whether texts are formatted."""
     order, still = sitting(queue, key), [row.key for row in queue.waiting]
     place = order.index(key) if key in order else -1
     before = next((other for other in reversed(order[: max(place, 0)]) if other in still), None)

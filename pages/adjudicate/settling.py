@@ -40,11 +40,7 @@ class Draft:
 
 
 def case_word(key: Key) -> str:
-    """A response or case as the address has it.
-
-    >>> case_word((3, 12)), case_word((3, None))
-    ('r12', 'e3')
-    """
+    """A response or case as the address has it."""
     return f"e{key[0]}" if key[1] is None else f"r{key[1]}"
 
 
@@ -167,7 +163,6 @@ class _Adjudicating(ItemPanel):
         keys.choose(choices, key, icon=lambda option: ON if option == chosen else OFF, on_click=press)
 
     def _choose(self, what: str, chosen: Any) -> None:
-        """A second press on a cause takes it back."""
         keep_notes()
         is_taken_back = what == "cause" and self._draft.cause == chosen
         setattr(self._draft, what, None if is_taken_back else chosen)
@@ -182,7 +177,6 @@ class _Adjudicating(ItemPanel):
         self._draft.rationale = said or ""
 
     def _quote(self, selected: Selected, place: int) -> None:
-        """Into the rationale of the item that was in hand on the screen."""
         said = self.quotation(self._case.material.response, selected)
         item = f"{self.number}_{self.keys[max(0, min(place, len(self.keys) - 1))] or 0}"
         draft: Draft = st.session_state.get(f"draft_{item}", self._draft)
@@ -192,11 +186,8 @@ class _Adjudicating(ItemPanel):
 
     def _missing(self) -> list[str]:
         is_unexplained = self._question.differ and self._draft.cause is None
-        missing = {
-            "a label": self._draft.label is None,
-            "why they differed": is_unexplained,
-            "the rationale": not self._draft.rationale.strip(),
-        }
+        missing = {"a label": self._draft.label is None, "why they differed": is_unexplained}
+        missing["the rationale"] = not self._draft.rationale.strip()
         return [what for what, is_missing in missing.items() if is_missing]
 
     def _settle(self) -> None:

@@ -11,15 +11,7 @@ _LONGEST_HASH = 64
 
 
 def words(detail: str) -> str:
-    """The detail of an event, which is JSON, as words; the digests of the rows that it wrote as their number.
-
-    >>> words('{"roles": ["lead", "reader"], "n_readers": 2, "paused": true, "until": null}')
-    'roles: lead, reader; readers: 2; paused: yes'
-    >>> words(
-    ...     '{"verdicts": [{"criterion": 3, "label": "not_met"}], "wrote": {"verdict": {"rows": "7-9", "sha256": "ab"}}}'
-    ... )
-    'verdicts: criterion 3, label not_met; 3 verdicts written'
-    """
+    """The detail of an event, which is JSON, as words; the digests of the rows that it wrote as their number."""
     told: dict[str, Any] = json.loads(detail)
     rows = told.pop("wrote", {})
     parts = [f"{_named(key)}: {said}" for key, value in told.items() if (said := _said(value))]

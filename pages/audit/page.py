@@ -68,9 +68,8 @@ else:
     }
     height = min(560, 38 + 35 * len(trail))
     st.dataframe(columns, key="trail", hide_index=True, height=height, column_config=config, alt="Audit events")
-st.html(
-    html.foot(
-        "Every event carries the hash of the one before it, and of the rows that its act wrote. Verify recomputes them all and names the first that was "
-        "changed, removed or put in. Note the last hash elsewhere now and then: it alone shows that a trail was cut off at its end or rewritten."
-    )
+foot = (
+    "Every event carries the hash of the one before it, and of the rows that its act wrote. Verify recomputes them all and names the first that was "
+    "changed, removed or put in. Note the last hash elsewhere now and then: it alone shows that a trail was cut off at its end or rewritten."
 )
+st.html(html.foot(foot))

@@ -55,13 +55,12 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
             st.switch_page(routes.BROWSE, query_params={"example": str(row["example_id"])})
         st.query_params["read"] = str(int(row["reading_id"]))
         st.rerun()
-    st.html(
-        html.foot(
-            "Click a row to open it. What was not read in Review opens in Browse, and has no minutes. You were asked for labels on a rubric's criteria, "
-            "for the level of care that the response gives, or for the level that the case needs. "
-            "The model and what was settled are shown once nothing on the conversation waits for you."
-        )
+    foot = (
+        "Click a row to open it. What was not read in Review opens in Browse, and has no minutes. You were asked for labels on a rubric's criteria, "
+        "for the level of care that the response gives, or for the level that the case needs. "
+        "The model and what was settled are shown once nothing on the conversation waits for you."
     )
+    st.html(html.foot(foot))
 
 
 def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
@@ -127,15 +126,13 @@ if chosen is not None:
     detail(viewer, chosen, items)
     st.stop()
 own = totals(items)
-st.html(
-    html.heading(
-        "What you have read",
+so_far = "You have no verdicts yet. Open Review to start."
+if own.n_items:
+    so_far = (
         f"{read_words(own.n_items, own.n_responses, own.n_cases)}. You changed {counted(own.n_changed, 'label')} after you had seen the judge's. "
         f"An adjudicator settled {counted(own.n_settled, 'item')}, {own.n_off_final:,} of them with another label than yours."
-        if own.n_items
-        else "You have no verdicts yet. Open Review to start.",
     )
-)
+st.html(html.heading("What you have read", so_far))
 telling.own(viewer)
 if reads.empty:
     st.page_link(routes.REVIEW, label="Open Review", icon=":material/rate_review:")

@@ -31,11 +31,7 @@ def stamp(words: str) -> str:
 
 
 def left_words(progress: Progress) -> str:
-    """How long what is left will take, from measured times.
-
-    >>> left_words(Progress(n_done=13, n_left=47, seconds_each=45.0))
-    'about 35 minutes left'
-    """
+    """How long what is left will take, from measured times."""
     if progress.seconds_each is None or not progress.n_left:
         return ""
     minutes = progress.n_left * progress.seconds_each / MINUTE
@@ -43,15 +39,7 @@ def left_words(progress: Progress) -> str:
 
 
 def guideline_words(version: int, known: int | None) -> str:
-    """That the guideline is new to a reader, or has changed; empty for who has read under this version before.
-
-    >>> guideline_words(1, None)
-    'The guideline is new to you'
-    >>> guideline_words(3, 2)
-    'The guideline has changed since your last read'
-    >>> guideline_words(3, 3)
-    ''
-    """
+    """That the guideline is new to a reader, or has changed; empty for who has read under this version before."""
     if known is None:
         return "The guideline is new to you"
     return "The guideline has changed since your last read" if known < version else ""
@@ -115,7 +103,6 @@ def _row(
     opened: str = "",
     is_current: bool,
 ) -> str:
-    """One line of the list: an item, or the question on the whole, and in its column the labels, its points and what comes after."""
     item = desk.item(key)
     number, text, points = (item.position, item.text, item.points) if item else (1, QUESTIONS[desk.asked.ask], None)
     negative = points is not None and points < 0
@@ -239,7 +226,6 @@ def _by(who: str, label: str | None) -> str:
 
 
 def _own_note(note: str | None) -> str:
-    """What the reader wrote beside the first read."""
     if not note:
         return ""
     words = f'<span class="or-who">Your note</span> {html.verbatim(note)}'

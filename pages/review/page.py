@@ -78,9 +78,8 @@ if desk is None:
         title = "Everything is read"
     if progress.n_skipped:
         title = "Nothing else waits for you"
-        words += (
-            f" You have skipped {counted(progress.n_skipped, 'item')}: a lead answers, and can return what you skipped."
-        )
+        skipped = counted(progress.n_skipped, "item")
+        words += f" You have skipped {skipped}: a lead answers, and can return what you skipped."
     if is_closed:
         title, words = "Reading is closed", "The study is frozen. What waits for you comes once a lead opens it again."
     st.html(shared_html.heading(title, words))
@@ -100,12 +99,8 @@ place, in_all = progress.n_done + (0 if is_locked else 1), progress.n_done + pro
 what = html.item_word(desk.asked.ask)
 with st.container(horizontal=True, vertical_alignment="center", key="review_top"):
     how = "" if desk.reading.blinded else "This study reads open: the judge is in view."
-    st.html(
-        html.top(
-            f"{what} {place:,} of {in_all:,}",
-            [html.left_words(progress), telling.skipped_words(progress.n_skipped), how, said, guided],
-        )
-    )
+    stamps = [html.left_words(progress), telling.skipped_words(progress.n_skipped), how, said, guided]
+    st.html(html.top(f"{what} {place:,} of {in_all:,}", stamps))
     as_markdown = kept_choices.formatted()
 left, right = st.columns([58, 42], gap="large")
 with left, st.container(key="reading"):

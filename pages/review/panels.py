@@ -162,7 +162,6 @@ class ListPanel(ItemPanel):
             self.go(heard.row)
 
     def _answering(self) -> Mapping[str, Any] | None:
-        """What the browser needs for that; None: it may draw nothing."""
         return None
 
     def _list(self, above: DeltaGenerator, below: DeltaGenerator) -> None:
@@ -176,7 +175,6 @@ class ListPanel(ItemPanel):
             below.html(html.rows(lines, range(after, len(lines)), heads, self.kind))
 
     def _heads(self) -> dict[int, str]:
-        """What stands over the item of a place."""
         return {}
 
     def labels(self, disabled: str | None = None) -> Any:
@@ -354,7 +352,6 @@ class Marking(ListPanel):
                 self._mark(Draft(Label.CANNOT_ASSESS, REASON_KEYS[answer.key][0], self._draft.note))
 
     def _mark(self, draft: Draft) -> bool:
-        """Save it, and take the next item in hand that waits; what cannot be assessed still waits for its reason."""
         place, is_asked = self.at, draft.label == Label.CANNOT_ASSESS and draft.reason is None
         then = place if is_asked else self.next_open(reviewing.missing(list(self.keys), self._drafts), place)
         is_saved = self._save(draft, then=then)
@@ -391,7 +388,6 @@ class Marking(ListPanel):
         return super()._absent | (set() if self._offers_slip else {Press.SLIP})
 
     def _tell_row(self) -> None:
-        """A line to the lead, in the place of the button that locks."""
         told = telling.form(self.number)
         if told is not None and self.act(threads.tell, self.number, told.line, skip=told.skip):
             telling.done(self.number, told, html.item_word(self.ask))
@@ -548,9 +544,8 @@ class DecidingPanel(ListPanel):
             chosen = getattr(standing, name)
             with row(f"{name}_row"):
                 st.html(stamp(question), width="content")
-                value = keys.choose(
-                    keys.choices_of(group, self.ask), f"{name}_{{press}}_{self.number}", icon=_ticked(chosen)
-                )
+                choices, key = keys.choices_of(group, self.ask), f"{name}_{{press}}_{self.number}"
+                value = keys.choose(choices, key, icon=_ticked(chosen))
             if value is not None:
                 said: dict[str, Any] = {name: None if value == chosen else value}
                 is_said = self.decide(_without_rest(replace(standing, **said)))
@@ -666,8 +661,7 @@ class _Revealing(DecidingPanel):
         if self._is_looking:
             n = counted(len(self.keys), "criterion", "criteria")
             head = f'<h3 class="or-part">Look again at {n}, drawn at random</h3>'
-            return {
-                0: head + '<p class="or-quiet">Keep your label or change it. Nothing of the judge is shown yet.</p>'
-            }
+            line = '<p class="or-quiet">Keep your label or change it. Nothing of the judge is shown yet.</p>'
+            return {0: head + line}
         agreeing = '<h3 class="or-part">You and the judge agree</h3>'
         return {self._n_first: agreeing} | {0: f'<h3 class="or-part">The judge differs on {self._n_first}</h3>'}

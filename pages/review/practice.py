@@ -26,10 +26,7 @@ FOR_REAL = "From here on you read for real, and your reads count."
 
 @dataclass
 class Sitting:
-    """Where a reader is in a practice round, on this screen: the place of the response (behind the last: all are read), its marks, its feedback.
-
-    `before`: what stood before each mark, to be undone. `scores`: of this time, by response.
-    """
+    """Where a reader is in a practice round on this screen: the place of the response (behind the last: all are read), its marks, its feedback."""
 
     assignment_id: int
     responses: tuple[int, ...]
@@ -94,17 +91,12 @@ def _panel(viewer: Viewer, sitting: Sitting, desk: OpenReview, guideline: str | 
 
 
 def agreed_words(scores: Mapping[int, Score]) -> str:
-    """How much agrees, over some responses.
-
-    >>> agreed_words({12: (2, 3), 40: (5, 6)}), agreed_words({})
-    ('You agreed on 7 of 9', 'You agreed on 0 of 0')
-    """
+    """How much agrees, over some responses."""
     agreed, compared = (sum(counts) for counts in zip((0, 0), *scores.values(), strict=True))
     return f"You agreed on {agreed:,} of {compared:,}"
 
 
 def _is_over(sitting: Sitting) -> bool:
-    """What the round came to; whether the reader goes on to the first real response."""
     st.html(shared_html.heading("Practice is done", f"{agreed_words(sitting.scores)} criteria. {FOR_REAL}"))
     with row("practice_over"):
         is_over = keys.press(Press.ONWARD, "Begin reading", "practice_begin", type="primary")
@@ -116,8 +108,6 @@ def _is_over(sitting: Sitting) -> bool:
 
 
 class _Practising(Marking):
-    """The panel of the blind read, with its marks in the sitting."""
-
     panel = Panel.PRACTISE
 
     def __init__(self, viewer: Viewer, desk: OpenReview, guideline: str | None, sitting: Sitting) -> None:
@@ -140,10 +130,8 @@ class _Practising(Marking):
         while self.sitting.before:
             key, was = self.sitting.before.pop()
             stands = self._drafts[key]
-            if (was.label, was.reason) != (
-                stands.label,
-                stands.reason,
-            ):  # else a note alone, which stays as it was written last
+            # else a note alone, which stays as it was written last
+            if (was.label, was.reason) != (stands.label, stands.reason):
                 self._drafts[key] = Draft(was.label, was.reason, stands.note)
                 self.go(self.keys.index(key))
                 return
@@ -167,8 +155,6 @@ class _Practising(Marking):
 
 
 class _Compared(ListPanel):
-    """The labels of a practice read beside what physicians settled."""
-
     panel = Panel.PRACTICE
     kind = " or-compared"
 

@@ -52,12 +52,8 @@ def close(number: int) -> None:
 def form(number: int) -> Told | None:
     """The line to the lead on the read in hand; None where nothing was sent."""
     with st.form(f"tell_{number}", border=False, enter_to_submit=False):
-        line = st.text_input(
-            "Line to the lead",
-            key=f"line_{number}",
-            max_chars=MAX_LINE,
-            placeholder="For instance: the conversation is cut off",
-        )
+        such = "For instance: the conversation is cut off"
+        line = st.text_input("Line to the lead", key=f"line_{number}", max_chars=MAX_LINE, placeholder=such)
         with st.container(horizontal=True, gap="small", key="tell_row"):
             skip = st.form_submit_button("Skip", key=f"skip_{number}")
             flag = st.form_submit_button("Flag, and read on", key=f"flag_{number}")
@@ -73,11 +69,7 @@ def done(number: int, told: Told, what: str) -> None:
 
 
 def skipped_words(n: int) -> str:
-    """That some items are set aside; empty where none is.
-
-    >>> skipped_words(1)
-    '1 skipped'
-    """
+    """That some items are set aside; empty where none is."""
     return f"{n:,} skipped" if n else ""
 
 

@@ -85,7 +85,6 @@ def _settle() -> None:
 
 
 _place: ContextVar[str] = ContextVar("place")
-"""The study of a thread that belongs to no page."""
 
 
 def location() -> str:
@@ -342,8 +341,6 @@ def row_number(words: str) -> int | None:
 def viewer(*, pressed: bool = True) -> Viewer | None:
     """Who is reading, looked up anew on every run and after each act; None: nobody was chosen, or a session has ended.
 
-    Nothing is shown where another server than ours serves it.
-
     `pressed`: somebody did something, so that their session lasts on; not where a part of a page draws itself anew.
     """
     try:
@@ -363,7 +360,6 @@ def _chosen(session: Any) -> Viewer | None:
 
 
 def _signed_in(signing_in: Provider, *, pressed: bool) -> Viewer | None:
-    """The person of the session that the browser's cookie names, as both are now."""
     sessions = _engine_at(sign_ins())
     found = sign_in.viewer_of(sessions, engine(), token_of(st.context.cookies), signing_in)
     if found is None:
@@ -434,9 +430,6 @@ def draw_anew() -> None:
         st.rerun(scope="fragment")
     except StreamlitAPIException:
         st.rerun()
-
-
-# ---------------------------------------------------------------- what goes wrong
 
 
 @dataclass

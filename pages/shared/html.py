@@ -28,7 +28,6 @@ STAGES = {
 }
 ROLES = {"user": "User", "assistant": "Assistant", "system": "System message", "developer": "System message"}
 
-
 _RIGHT_TO_LEFT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]+"
 _NAMES = re.compile(f"{_RIGHT_TO_LEFT}(?:[ .’_-]{{1,2}}{_RIGHT_TO_LEFT}|[_-]?[0-9]+)*")
 
@@ -86,11 +85,7 @@ _MARKDOWN.add_render_rule("link_close", _close_link)
 
 
 def _direction(text: str) -> str:
-    """The one of most letters; the first letter is that of a drug's name too often.
-
-    >>> _direction("Paracetamol: مسكن للألم وخافض للحرارة"), _direction("Paracetamol, in Arabic باراسيتامول")
-    ('rtl', 'ltr')
-    """
+    """The one of most letters; the first letter is that of a drug's name too often."""
     n_right = sum(map(len, re.findall(_RIGHT_TO_LEFT, text)))
     return "rtl" if 2 * n_right > sum(map(str.isalpha, text)) else "ltr"
 
@@ -160,7 +155,6 @@ def quiet(text: str) -> str:
 
 
 FOOT_CHARACTERS = 240
-"""About three lines of a foot: what is longer folds."""
 
 
 def foot(text: str) -> str:
@@ -207,10 +201,8 @@ def signed_in(name: str, roles: Iterable[str], ways: Mapping[str, str], *, study
 
 def way_on(title: str, sentence: str, to: str, words: str) -> str:
     """A heading and a sentence, and one address to go on to."""
-    return (
-        heading(title, sentence)
-        + f'<p class="or-way-on"><a href="{escaped(to)}" target="_self">{escaped(words)}</a></p>'
-    )
+    link = f'<a href="{escaped(to)}" target="_self">{escaped(words)}</a>'
+    return heading(title, sentence) + f'<p class="or-way-on">{link}</p>'
 
 
 def profiles(people: Iterable[tuple[str, str, str]]) -> str:

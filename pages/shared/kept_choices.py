@@ -23,10 +23,7 @@ def keep(name: str, *, yes: bool) -> None:
 
 
 def formatted() -> bool:
-    """The switch beside a text: formatted, as a browser would show it, or its source letter for letter.
-
-    Returns whether its Markdown is drawn, as it is unless somebody wants the source.
-    """
+    """The switch beside a text: its source letter for letter, or formatted as a browser would show it. Returns whether it is formatted."""
     st.session_state.setdefault("source_text", kept(SOURCE))
     is_source = st.toggle("Source", key="source_text", persist_state="session")
     keep(SOURCE, yes=is_source)

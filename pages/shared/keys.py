@@ -1,7 +1,4 @@
-"""The keys of reviewing and adjudicating: one table, from which come the buttons, the map that `?` shows, and the README's table.
-
-A key means one thing on every screen and at every step, so that a hand that is used to one never says something else.
-"""
+"""The keys of reviewing and adjudicating: one table, for buttons, the map that `?` shows and the README; a key means one thing on every screen."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +15,6 @@ from pages.shared import common
 from pages.shared.html import LABELS
 
 Choices = Mapping[str, tuple[Any, str]]
-"""What can be chosen, by its key, with its words."""
 _CANNOT = {"3": (Label.CANNOT_ASSESS, "Cannot assess")}
 _LEVELS: Choices = {
     "D": (Acuity.D, "D  Emergency now"),
@@ -29,7 +25,6 @@ _LEVELS: Choices = {
     "4": (Acuity.A_B, "A/B"),
     "A": (Acuity.A, "A  Home"),
 }
-"""A scale as it stands on the screen, from its top to its bottom."""
 ANSWERS: Mapping[Ask, Choices] = {
     Ask.RUBRIC: {"1": (Label.MET, "Met"), "2": (Label.NOT_MET, "Not met"), **_CANNOT},
     Ask.RESPONSE_ACUITY: {**_LEVELS, **_CANNOT},
@@ -198,7 +193,6 @@ def keys_of(panel: Panel, ask: Ask, absent: Collection[Press] = ()) -> list[Key]
 WRITES = frozenset(
     {Press.UNDO, Press.TELL, Press.LOCK, Press.REVEAL, Press.SLIP, Press.ONWARD, Press.SETTLE, Press.REASON_WRONG}
 )
-"""What cannot be pressed while the study is frozen; nor can any answer."""
 
 
 def press(act: Press, words: str, key: str, *, disabled: bool = False, **how: Any) -> bool:

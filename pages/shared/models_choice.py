@@ -37,10 +37,7 @@ def evaluations(viewer: Viewer) -> pd.DataFrame:
 
 
 def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
-    """The row of controls; each is kept in the address, and begins as the study states it.
-
-    Claim and physicians are None where nobody chose, or no corrected scores are shown (`claims`). `known`: `evaluations`.
-    """
+    """The row of controls, each kept in the address, from what the study states. Claim and physicians: None where nobody chose, or not `claims`."""
     judges_of = results.judges_of(known)
     statement = common.read("analysis")
     plan = Analysis() if statement is None else statement.spec

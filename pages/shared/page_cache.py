@@ -35,10 +35,7 @@ def _computed(key: Hashable, arguments: tuple[Any, ...], _make: Callable[..., _M
 def computed(
     make: Callable[..., _Made], viewer: Viewer, of: Callable[[], Any], *arguments: Any, about: Hashable = None
 ) -> _Made:
-    """What `make(of(), *arguments)` gives, until anything in the study changes.
-
-    The key is the name of `make`, a function of a module; the arguments; what is hidden from the viewer; and `about`, what else tells what `of` gives apart.
-    """
+    """What `make(of(), *arguments)` gives, until anything in the study changes; `about`: what else tells what `of` gives apart."""
     name = f"{make.__module__}.{make.__qualname__}"
     key = (common.location(), common.version(), common.blind(viewer), name, about)
     return _computed(key, arguments, make, of)
@@ -102,10 +99,7 @@ def one_of(page: str, label: str, options: Sequence[Any], key: str, usual: Any =
 
 
 def read_ahead(person: Viewer) -> None:
-    """What the pages of results need of a large study is read while its lead, or a researcher, is elsewhere: it takes seconds.
-
-    Once a process, study and person. Physicians who only read never wait for it, and a server for them alone does not hold it in memory.
-    """
+    """What the pages of results need of a large study is read, once a process, study and person, while its lead or a researcher is elsewhere."""
     if settings().read_ahead and person.roles & STUDY:
         begun(common.location(), person)
 

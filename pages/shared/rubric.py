@@ -84,10 +84,7 @@ def columns(response_ids: Sequence[int]) -> Sequence[DeltaGenerator]:
 
 
 class Cells:
-    """What everybody says of an item (a criterion, or the level of care), and the viewer's own verdict, saved at once.
-
-    Above all items stands why the viewer gives no verdict, and what became of the last press.
-    """
+    """What everybody says of an item (a criterion, or the level of care), and the viewer's own verdict, saved at once."""
 
     def __init__(self, viewer: Viewer, opened: Opened, judge: str, response_ids: Sequence[int]) -> None:
         why_not = reason(check_can_give_verdict, viewer)

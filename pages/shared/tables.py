@@ -11,12 +11,10 @@ from evalcore.stats.intervals import NO_VALUE
 
 HEADER_PIXELS, ROW_PIXELS, TALLEST = 38, 35, 16
 PIXELS = dict.fromkeys(" .,:;'|/()[]ijlft", 4.1) | dict.fromkeys("%mwMW@", 12.0) | dict.fromkeys("0123456789", 7.0)
-"""The width of a character of a table's font; of others `LETTER_PIXELS`."""
 LETTER_PIXELS, FRAME_PIXELS, WIDEST = 7.2, 17, 400
 NAME_LEAST, NAME_ANYHOW = 100, 200
 """The least width of a column of names, and the one where the table does not fit beside the sidebar anyhow."""
 ROOM_PIXELS = 980
-"""What a window of 1280 has beside the sidebar."""
 WRAPPED_PIXELS = 66
 """The height of a row of several lines: Streamlit breaks words of a cell into lines only above 64 pixels."""
 NOTHING = ("", NO_VALUE, 0)
@@ -37,10 +35,7 @@ def frame(columns: Mapping[str, Any], optional: Collection[str] = ()) -> pd.Data
 
 
 def formats(table: pd.DataFrame, names: Collection[str] = ()) -> dict[str, Any]:
-    """How columns are drawn: whole numbers with separators, words as wide as the longest, which Streamlit would cut off.
-
-    `names`: columns that have the room which others leave in a window of 1280; longer names take several lines.
-    """
+    """How columns are drawn. `names`: those that have the room which others leave in a window of 1280; longer words take several lines."""
     return {
         name: st.column_config.NumberColumn(format="localized")
         if pd.api.types.is_integer_dtype(table[name])
@@ -123,10 +118,7 @@ def choose(
     tallest: int = 560,
     **how: Any,
 ) -> int | None:
-    """A table of which a click opens one row. Returns the place of the row that was clicked, from 0.
-
-    `opened` is told the place before the page runs; after a restart of the server only the return value tells.
-    """
+    """A table of which a click opens one row. Returns its place, from 0; `opened` is told before the page runs, but not after a restart of the server."""
 
     def clicked() -> None:
         if opened is not None and (place := touched(st.session_state[key])) is not None:

@@ -40,12 +40,8 @@ def figure(drawn: go.Figure, *, key: str, alt: str, **more: Any) -> Any:
         spaced(labelalias=PERCENT, selector={"tickformat": ".0%"})
     event = st.plotly_chart(inked(drawn), config={"displayModeBar": False}, key=key, alt=alt, **more)
     cells = numbers(drawn).map(lambda cell: guarded(cell) if isinstance(cell, str) else cell)
-    data = {
-        "key": key,
-        "name": key.replace("_", "-"),
-        "alt": alt,
-        "csv": cells.to_csv(index=False, lineterminator="\r\n"),
-    }
+    csv = cells.to_csv(index=False, lineterminator="\r\n")
+    data = {"key": key, "name": key.replace("_", "-"), "alt": alt, "csv": csv}
     _save(key=f"save_{key}", data=data)
     return event
 

@@ -1,5 +1,7 @@
 """The first screen: who reads, what Overread is, what each role does; and a tour for each role, on Overview."""
 
+from typing import Any
+
 import streamlit as st
 
 from evalcore.study.acting import begin
@@ -18,8 +20,6 @@ NEXT = {
     Role.RESEARCHER: "compares models and judges, and exports labels and methods",
     Role.LEAD: "imports files, adds people and assigns reading",
 }
-"""What each role does, after its name."""
-
 
 STEPS = {
     Role.LEAD: (
@@ -58,7 +58,6 @@ STEPS = {
         ("export", "Export gives labels with a codebook, the methods, and all numbers of a paper as one file."),
     ),
 }
-"""The panels of each role's tour: the page that one is about, and what it says."""
 
 
 def roles() -> str:
@@ -107,10 +106,9 @@ def show(viewer: Viewer) -> None:
     with st.container(border=True, key="tour"):
         role = known[0]
         if len(known) > 1:
+            begins: dict[str, Any] = {"on_change": _go, "args": (0,)}
             role = (
-                st.segmented_control(
-                    "Tour for a", known, default=known[0], required=True, key="tour_role", on_change=_go, args=(0,)
-                )
+                st.segmented_control("Tour for a", known, default=role, required=True, key="tour_role", **begins)
                 or role
             )
         steps = STEPS[role]
@@ -120,9 +118,8 @@ def show(viewer: Viewer) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             if not is_last:
                 st.button("Next", key="tour_next", on_click=_go, args=(place + 1,))
-            st.button(
-                "Finish" if is_last else "Leave", key="tour_leave", on_click=_go, args=(0,), kwargs={"left": True}
-            )
+            leave = "Finish" if is_last else "Leave"
+            st.button(leave, key="tour_leave", on_click=_go, args=(0,), kwargs={"left": True})
             st.page_link(routes.script(page), label=f"Open {routes.title(page)}", icon=":material/arrow_forward:")
 
 

@@ -54,10 +54,9 @@ def listing(here: Here, rows: pd.DataFrame, *, key: str, notes: Sequence[str] = 
 
 
 def described(triage_data: TriageData, rows: pd.DataFrame, judges: Mapping[str, str]) -> pd.DataFrame:
-    """Some rows of predictions with what a card shows.
+    """Some rows of predictions with what a card shows: the columns `OF_CASES`, and those of the chosen sample.
 
-    Adds the columns `OF_CASES` and, of the column sample or else of the response that `shown_samples` chooses,
-    response_id (-1: none), sample_level (as the judge of its format read it, or NaN) and sample_name (as in Browse).
+    Its response_id (-1: none), sample_level (as the judge of its format read it, or NaN) and sample_name (as in Browse).
     """
     numbers = triage_data.samples["row"].to_numpy()
     wanted = rows["row"].to_numpy()
@@ -106,7 +105,6 @@ def answer_parts(row: Mapping[Any, Any], text: Told | None, judge: str, title: s
 
 
 def _assign(viewer: Viewer, item: tuple[int, int], *, is_assigned: bool, key: str) -> None:
-    """The button that assigns a response; disabled with the reason where it is assigned or the viewer may not."""
     why = ASSIGNED if is_assigned else reason(check_can_assign, viewer)
     words, icon = ("Assigned", "check") if is_assigned else ("Assign for review", "assignment_ind")
     if st.button(words, icon=f":material/{icon}:", disabled=bool(why), help=why or None, key=key):

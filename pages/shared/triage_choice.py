@@ -92,11 +92,7 @@ def _published(triage_data: TriageData, formats: tuple[Format, ...]) -> pd.DataF
 
 @dataclass(frozen=True)
 class About:
-    """What the page must know before it draws anything.
-
-    `judges`: by format, the stated or usual one first; last the majority, where there are several.
-    `n_elsewhere`: responses in neither format.
-    """
+    """What the page must know before it draws. `judges`: by format, the usual one first; last the majority. `n_elsewhere`: responses in neither format."""
 
     n_cases: int
     n_kinds: dict[str, int]
@@ -180,19 +176,13 @@ class Here:
     row: DeltaGenerator
 
     def model(self, *, all_models: bool = False, published: bool = False, width: int = 200) -> str | None:
-        """The model that is chosen: one choice for all sections, in the address under one name, drawn in the row.
-
-        Where none is chosen: None where the section shows `all_models`, else its first. Where a published matrix is
-        chosen and the section needs cases, the choice stays, and a line says what is shown.
-        """
+        """The model that is chosen for all sections; None: all of them. A published matrix stays chosen where the section needs cases: a line says so."""
         of_matrices = [f"{name}{PUBLISHED}" for name in self.known.published]
         offered = [*self.known.models, *(of_matrices if published else ())]
         before = left(MODEL)
         chosen = st.session_state[MODEL] if MODEL in st.session_state else st.query_params.get(MODEL, before)
-        options = [
-            *offered,
-            *(name for name in of_matrices if name == chosen and not published),
-        ]  # Streamlit drops what no option is
+        # Streamlit drops what no option is
+        options = [*offered, *(name for name in of_matrices if name == chosen and not published)]
         usual = None if all_models else offered[0]
         with self.row:
             chosen = st.selectbox(
@@ -240,18 +230,12 @@ def waits(viewer: Viewer) -> bool:
         return False
     what = f"What could be shown here waits for your own {own_act(viewer)}"
     to_review = allows(check_can_read, viewer) and common.to_read(viewer)
-    way = (
-        ("Go to Review", routes.REVIEW, "rate_review")
-        if to_review
-        else ("Go to Adjudicate", routes.ADJUDICATE, "balance")
-    )
-    nothing(f"{what}; the numbers are shown once you have submitted it.", *way)
+    review, settle = ("Go to Review", routes.REVIEW, "rate_review"), ("Go to Adjudicate", routes.ADJUDICATE, "balance")
+    nothing(f"{what}; the numbers are shown once you have submitted it.", *(review if to_review else settle))
     return True
 
 
 def no_answers(known: About) -> None:
     """There are cases and no answers yet: what to do."""
-    sentence = (
-        f"The study holds {counted(known.n_cases, 'case')} and no model's answers. Import a file of predictions next."
-    )
-    nothing(sentence, "Import predictions")
+    held = f"The study holds {counted(known.n_cases, 'case')} and no model's answers."
+    nothing(f"{held} Import a file of predictions next.", "Import predictions")

@@ -25,12 +25,11 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     current = versions[0] if versions else None
     st.subheader("The stated analysis", anchor=False, help=glossary.helps("corrected score", "claim, reach"))
     if current is None:
-        st.html(
-            html.notice(
-                "Nothing is stated yet, so every choice is the usual one. State the analysis before physicians read: "
-                "a margin that was chosen after the reads were seen proves nothing."
-            )
+        words = (
+            "Nothing is stated yet, so every choice is the usual one. State the analysis before physicians read: "
+            "a margin that was chosen after the reads were seen proves nothing."
         )
+        st.html(html.notice(words))
     else:
         _said(current)
     if why_not := reason(check_can_state_analysis, viewer):
@@ -40,16 +39,15 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
         st.subheader("Earlier versions", anchor=False)
         for version in versions[1:]:
             _said(version)
-    st.html(
-        html.foot(
-            "Models, Triage, compare, the methods and the bundle follow the newest version. A version is never "
-            "changed; each keeps how many blind first reads of items existed when it was stated. Controls on Models "
-            "look at other choices, and say so there. The widest claim: new examples like these and physicians in "
-            "general, where at least 3 effective readers have read; else these physicians. Margin: by how much the "
-            "first model may be worse and still count as not worse (non-inferior), or either differ and still count "
-            "as alike (equivalent)."
-        )
+    foot = (
+        "Models, Triage, compare, the methods and the bundle follow the newest version. A version is never "
+        "changed; each keeps how many blind first reads of items existed when it was stated. Controls on Models "
+        "look at other choices, and say so there. The widest claim: new examples like these and physicians in "
+        "general, where at least 3 effective readers have read; else these physicians. Margin: by how much the "
+        "first model may be worse and still count as not worse (non-inferior), or either differ and still count "
+        "as alike (equivalent)."
     )
+    st.html(html.foot(foot))
 
 
 def _said(stated: StatedAnalysis) -> None:

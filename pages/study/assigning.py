@@ -104,15 +104,11 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
         n_items = st.number_input(
             "How many, drawn at random", min_value=1, value=None, step=1, placeholder="all that fit", key="assign_n", disabled=plan is not None
         )  # fmt: skip
-        n_readers = st.number_input(
-            "Readers per response", min_value=1, value=READERS_EACH, step=1, key="assign_readers_each"
-        )
+        n_readers = st.number_input("Readers per response", 1, None, READERS_EACH, 1, key="assign_readers_each")
         minutes = st.number_input(
             "Reserve an opened response for (minutes)", min_value=1, value=RESERVE_MINUTES, step=5, key="assign_minutes"
         )
-        seed = st.number_input(
-            "Seed", min_value=0, max_value=MAX_SEED, value=None, step=1, placeholder="drawn", key="assign_seed"
-        )
+        seed = st.number_input("Seed", 0, MAX_SEED, None, 1, placeholder="drawn", key="assign_seed")
     readers, specialty = who("assign")
     rules = common.ask(contents.rules)
     offers_blind = rules.mode is ReadingMode.BLIND and not rules.blind and not common.ask(queries.n_assignments)
@@ -151,9 +147,8 @@ def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
             more: dict[str, Any] = {"search": form.search(), **form.choose("subset", "category", "axis")}
         with st.container(horizontal=True, vertical_alignment="bottom"):
             more |= form.choose("sign", "judge", "label") | {"judges_differ": form.judges_differ()}
-        more |= (
-            shared_filters.points_of(more.pop("sign")) | form.of_tasks() | form.of_cases("source", "format", "level")
-        )
+        more |= shared_filters.points_of(more.pop("sign")) | form.of_tasks()
+        more |= form.of_cases("source", "format", "level")
         st.html(html.quiet(ON_ONE_CRITERION + (NOT_YOURS if hidden else "")))
     if on := shared_filters.words(Filters(**more)):  # not in the label of what may be folded: a new label folds it
         st.html(html.chips(on))
@@ -212,11 +207,9 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
 
 
 def _readers(hidden: frozenset[int]) -> None:
-    """Each reader's progress, pace and days left; and the address of Review."""
     at = now()
-    found = pace.by_reader(
-        common.ask(assignment_queries.readers, at), common.ask(assignment_queries.locked_reads, hidden), at
-    )
+    locked = common.ask(assignment_queries.locked_reads, hidden)
+    found = pace.by_reader(common.ask(assignment_queries.readers, at), locked, at)
     if found.empty:
         return
     st.subheader("Readers", anchor=False)
@@ -233,7 +226,6 @@ def _readers(hidden: frozenset[int]) -> None:
 
 
 def _change(viewer: Viewer, found: pd.DataFrame, hidden: frozenset[int]) -> None:
-    """The acts on an assignment. `found`: as `assignment_queries.assignments` gives them."""
     if said := st.session_state.pop("amended", None):
         st.html(html.notice("Changed."))
         st.html(html.items(said))
@@ -294,9 +286,8 @@ def _hand_over(viewer: Viewer, number: int, present: list[str], names: list[str]
         "Hand over unlocked reads of", present, index=None, key=f"hand_from_{number}", placeholder="Choose"
     )
     taker = st.selectbox("To", names, index=None, key=f"hand_to_{number}", placeholder="Choose")
-    return lambda: amending.hand_over(
-        common.engine(), giver or "", taker or "", number=number, actor=viewer
-    ).sentences()
+    whom = giver or "", taker or ""
+    return lambda: amending.hand_over(common.engine(), *whom, number=number, actor=viewer).sentences()
 
 
 def _add(viewer: Viewer, number: int, names: list[str]) -> Any:
@@ -345,7 +336,6 @@ def _of(some: pd.Series, of: pd.Series) -> list[str]:
 
 
 def _chosen(by: dict[str, Any]) -> str:
-    """By which filters, in the words of their fields, or by what else."""
     names = {field.name for field in fields(Filters)}
     filters = Filters(**{name: value for name, value in by.items() if name in names})
     others = [f"{name} {value}" for name, value in by.items() if name not in names]

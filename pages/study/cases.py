@@ -52,14 +52,13 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
         with st.expander(why, icon=":material/rule:"):
             shown = {"Used as": table["outcome"], "Because": table["why"], "Cases": table["n"]}
             tables.show(shown, key="study_ways", alt=why)
-        st.html(
-            html.foot(
-                f"A panel of two votes or more decides: its median vote is the level. Ambiguous: {rule_words(rule)}; "
-                "such a case has no level. Of cases without a panel the file's own level counts, or what the label "
-                "map of the source makes of its label. What a file says against its votes is named when it is "
-                "imported."
-            )
+        foot = (
+            f"A panel of two votes or more decides: its median vote is the level. Ambiguous: {rule_words(rule)}; "
+            "such a case has no level. Of cases without a panel the file's own level counts, or what the label "
+            "map of the source makes of its label. What a file says against its votes is named when it is "
+            "imported."
         )
+        st.html(html.foot(foot))
     if len(found.published):  # they have no cases: they are named, so that nobody misses them above
         n = len(found.published[["model", "format"]].drop_duplicates())
         which = counted(n, "published confusion matrix", "published confusion matrices")
@@ -90,22 +89,20 @@ def settings(viewer: Viewer) -> None:
     if why_not:
         st.html(html.notice(why_not))
     _maps(viewer, disabled=bool(why_not))
-    st.html(
-        html.foot(
-            f"{MEANINGS}. Upper and lower case, and blanks, hyphens and underscores between words, make no other "
-            "label. A label that its source's map does not know stops an import. A change counts for cases that are "
-            "imported from then on: those imported before keep what was made of them."
-        )
+    foot = (
+        f"{MEANINGS}. Upper and lower case, and blanks, hyphens and underscores between words, make no other "
+        "label. A label that its source's map does not know stops an import. A change counts for cases that are "
+        "imported from then on: those imported before keep what was made of them."
     )
+    st.html(html.foot(foot))
     st.subheader("How cases are counted", anchor=False, help=glossary.helps("gold", "boundary, ambiguous"))
     _settings(viewer, disabled=bool(why_not))
-    st.html(
-        html.foot(
-            "Spread: the mean squared difference over all pairs of a panel's votes, in levels. An ambiguous case has "
-            "no gold: no answer is right or wrong. A panel of two votes or more decides by its spread; of other cases "
-            "the file says whether physicians disagreed."
-        )
+    foot = (
+        "Spread: the mean squared difference over all pairs of a panel's votes, in levels. An ambiguous case has "
+        "no gold: no answer is right or wrong. A panel of two votes or more decides by its spread; of other cases "
+        "the file says whether physicians disagreed."
     )
+    st.html(html.foot(foot))
 
 
 def _saved() -> None:

@@ -68,7 +68,6 @@ _OF_ROLES = {
     LABELS: {GRADE: "label", "reason": "explanation", "judge": "rater"},
     RESPONSES: {},
 }
-"""What a field of one format is called in another."""
 WIDE = {"judge": "judges", "criterion": "criteria"}
 TYPED = ("criterion", "points", "rater")
 N_ROWS, LONGEST_CELL, MOST_COLUMNS = 3, 80, 30
@@ -167,9 +166,8 @@ def _named(given: Sample, names: OwnNames, holds: str, key: str) -> OwnNames:
         )  # fmt: skip
     fields = MAPPED[holds].column_names
     in_several = {field for one in names.several for field in one.values()}
-    first = (
-        ["example_id", *FIELDS] if holds == LABELS else list(FIELDS)
-    )  # of labels no conversation tells which example is meant
+    # of labels no conversation tells which example is meant
+    first = ["example_id", *FIELDS] if holds == LABELS else list(FIELDS)
     columns = _fields(given, names, [field for field in first if field in fields and field not in in_several], key)
     with st.expander("More fields", key=f"{key}_more"):
         columns |= _fields(given, names, [field for field in MORE if field in fields and field not in first], key)

@@ -25,13 +25,11 @@ def show(viewer: Viewer) -> None:
     waiting = [thread for thread in found if thread.waits]
     st.subheader("Lines from readers", anchor=False)
     n_skipped = sum(thread.is_skipped for thread in found)
-    st.html(
-        html.quiet(f"{counted(len(waiting), 'thread waits', 'threads wait')} for an answer; {n_skipped:,} skipped.")
-    )
+    waits = counted(len(waiting), "thread waits", "threads wait")
+    st.html(html.quiet(f"{waits} for an answer; {n_skipped:,} skipped."))
     if n_hidden:
-        st.html(
-            html.quiet(f"{n_hidden:,} more are on conversations that wait for your own read; they are shown after it.")
-        )
+        more = f"{n_hidden:,} more are on conversations that wait for your own read; they are shown after it."
+        st.html(html.quiet(more))
     if waiting:
         st.html(html.notice(BLIND))
     for thread in waiting[:MOST]:

@@ -112,6 +112,5 @@ def _names(viewer: Viewer) -> None:
             if st.button("Restore the first name", key="mend_name_back"):
                 row = changed.iloc[place]
                 common.act(take_back, Kind(row["kind"]), row["first_name"], actor=viewer)
-    st.html(
-        html.quiet("Files that come later may use either name. The audit trail and the exports' manifest keep both.")
-    )
+    either = "Files that come later may use either name. The audit trail and the exports' manifest keep both."
+    st.html(html.quiet(either))

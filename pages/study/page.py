@@ -65,10 +65,8 @@ def _importing(viewer: Viewer) -> None:
         mappings = common.ask(kept.mappings)
         ways = [DETECT, *([OWN] if len(uploads) == 1 else []), *(MAPPING + name for name in mappings), *FORMATS]
         way = st.selectbox("Format", ways, key="import_format")
-        own_name = "For example healthbench, healthbench_hard, or a name of your own."
-        dataset = st.text_input(
-            "Data set", evaluation, key=f"import_dataset_{number}", placeholder=unsaid, help=own_name
-        )
+        own = "For example healthbench, healthbench_hard, or a name of your own."
+        dataset = st.text_input("Data set", evaluation, key=f"import_dataset_{number}", placeholder=unsaid, help=own)
         model = st.text_input("Model", answered, key=f"import_model_{number}", placeholder=unsaid)
         judge = st.text_input("Judge", key=f"import_judge_{number}", placeholder=unsaid)
         means = st.selectbox("Confidence refers to", list(MEANINGS), key=f"import_confidence_{number}", help=MEANS)
@@ -184,12 +182,11 @@ import_tab, cases_tab, runs_tab, analysis_tab, plan_tab, reading_tab, people_tab
 )
 with import_tab:
     _importing(viewer)
-    st.html(
-        html.foot(
-            "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never "
-            "changed: a new one by the same rater on the same item is kept beside the old one and counts in its place."
-        )
+    foot = (
+        "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never "
+        "changed: a new one by the same rater on the same item is kept beside the old one and counts in its place."
     )
+    st.html(html.foot(foot))
 for tab, show in (
     (cases_tab, partial(cases.show, viewer, hidden)),
     (runs_tab, partial(runs.show, viewer)),

@@ -133,9 +133,7 @@ def _asked(known: RubricData, judged: pd.DataFrame) -> tuple[Target | None, int]
         label, width = ("Within ± percentage points", 190) if is_error else ("Within ±", 140)
         key = f"plan_within_{'error' if is_error else 'score'}"
         within = st.number_input(label, least, most, first, step, form, key=key, width=width)
-        n_readers = st.number_input(
-            "Readers per response", 1, value=READERS_EACH, step=1, key="plan_readers", width=140
-        )
+        n_readers = st.number_input("Readers per response", 1, None, READERS_EACH, 1, key="plan_readers", width=140)
     with common.shown_errors():
         share = within / 100 if is_error else within
         target = planning_acts.target(goal, share, models, known, evaluation=evaluation, judges=judges)
@@ -243,9 +241,7 @@ def _draw(viewer: Viewer, found: Answer, n_readers: int) -> None:
             f"How many {words.units_words(found.target)}", min_value=1, max_value=MOST_UNITS, value=max(needed, 1), step=1,
             key=f"plan_n_{design}_{needed}", width=190,
         )  # fmt: skip
-        seed = st.number_input(
-            "Seed", min_value=0, max_value=MAX_SEED, value=None, step=1, placeholder="drawn", key="plan_seed", width=170
-        )
+        seed = st.number_input("Seed", 0, MAX_SEED, None, 1, placeholder="drawn", key="plan_seed", width=170)
     readers, specialty = assigning.who("plan")
     practice = assigning.practice_first("plan", viewer, Ask.RUBRIC)
     with st.container(horizontal=True):

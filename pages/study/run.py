@@ -223,7 +223,6 @@ def failure_html(failed: Mapping[Any, Any]) -> str:
 
 @st.cache_resource(show_spinner=False)
 def _known(location: str) -> dict[int, tuple[RunRow, Progress, float, float]]:  # noqa: ARG001 - the key
-    """By number of the run: its row, how far it was, when that was counted, and how many seconds that took."""
     return {}
 
 

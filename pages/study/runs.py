@@ -102,12 +102,11 @@ def _list(viewer: Viewer, rows: list[RunRow]) -> None:
     common.fragment(_rows, run_every=LIVE_SECONDS if is_live else None)(viewer, titles, is_live=is_live)
     if n_pages > 1:
         st.pagination(n_pages, key="runs_page")
-    st.html(
-        html.foot(
-            "A question has failed when no answer came of it after all tries; it is counted nowhere else, and it can be asked again. Cost: what the server "
-            "counted in tokens, by the prices in the file of models; unknown where there are none. Time left: at the rate of the last half minute."
-        )
+    foot = (
+        "A question has failed when no answer came of it after all tries; it is counted nowhere else, and it can be asked again. Cost: what the server "
+        "counted in tokens, by the prices in the file of models; unknown where there are none. Time left: at the rate of the last half minute."
     )
+    st.html(html.foot(foot))
 
 
 def _rows(viewer: Viewer, titles: Mapping[int, str], *, is_live: bool) -> None:
@@ -250,9 +249,7 @@ def _judged(viewer: Viewer, datasets: list[str]) -> dict[str, Any]:
         file = st.file_uploader("Prompt (a text file)", type=["txt", "md"], key="run_prompt", max_upload_size=1)
         sets = sets_written(common.ask(queries.splits_written))
         none = "no set was exported yet" if not sets else "not said"
-        made = st.multiselect(
-            "Made with", sets, format_func=lambda one: one.words, key="run_made_with", placeholder=none
-        )
+        made = st.multiselect("Made with", sets, format_func=lambda of: of.words, key="run_made_with", placeholder=none)
     asked = {"with_points": with_points, "with_confidence": with_confidence, "n_repeats": int(n_repeats)}
     return {"dataset": dataset, "of_models": of_models, "made_with": tuple(made), "file": file, **asked}
 

@@ -3,8 +3,14 @@
 import re
 
 import pandas as pd
+import pytest
 
-from pages.shared.html import formatted, points_words, reader_name, sentence
+from evalcore.reading.queries import Progress
+from pages.adjudicate.settling import case_word
+from pages.audit.details import words
+from pages.review.html import guideline_words, left_words
+from pages.review.practice import agreed_words
+from pages.shared.html import _direction, formatted, points_words, reader_name, sentence
 from pages.shared.judges_choice import reads_words
 from pages.shared.triage_html import counted
 from pages.triage.cases import none_missed
@@ -55,3 +61,38 @@ def test_no_dangerous_miss_is_said_with_what_so_few_answers_cannot_exclude():
         "in 130 answers to cases that need C or D; that cannot exclude up to 10 % in each model and format."
     )
     assert none_missed(pd.Series([], dtype=int)) == "No case that needs C or D has an answer with a level."
+
+
+def test_most_letters_tell_the_direction_of_a_text():
+    texts = ("Paracetamol: مسكن للألم وخافض للحرارة", "Paracetamol, in Arabic باراسيتامول")
+    assert [_direction(text) for text in texts] == ["rtl", "ltr"]
+
+
+def test_what_is_left_is_told_in_minutes():
+    assert left_words(Progress(n_done=13, n_left=47, seconds_each=45.0)) == "about 35 minutes left"
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [(None, "The guideline is new to you"), (2, "The guideline has changed since your last read"), (3, "")],
+)
+def test_a_guideline_that_the_reader_has_not_read_under_is_announced(known, said):
+    assert guideline_words(3, known) == said
+
+
+def test_practice_is_added_up_over_its_responses():
+    assert agreed_words({12: (2, 3), 40: (5, 6)}) == "You agreed on 7 of 9"
+    assert agreed_words({}) == "You agreed on 0 of 0"
+
+
+def test_a_response_or_case_has_a_word_for_the_address():
+    assert [case_word((3, 12)), case_word((3, None))] == ["r12", "e3"]
+
+
+def test_the_detail_of_an_event_is_told_in_words():
+    detail = '{"roles": ["lead", "reader"], "n_readers": 2, "paused": true, "until": null}'
+    assert words(detail) == "roles: lead, reader; readers: 2; paused: yes"
+    wrote = (
+        '{"verdicts": [{"criterion": 3, "label": "not_met"}], "wrote": {"verdict": {"rows": "7-9", "sha256": "ab"}}}'
+    )
+    assert words(wrote) == "verdicts: criterion 3, label not_met; 3 verdicts written"

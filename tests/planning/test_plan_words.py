@@ -1,7 +1,7 @@
 """What a plan says: widths, hours, and what is detectable."""
 
 from evalcore.planning.pilot_estimates import Target, detectable
-from evalcore.planning.words import hours_short, hours_words, width_words
+from evalcore.planning.words import hours_short, hours_words, often_words, width_words
 from evalcore.rubric.drawings import Goal
 
 
@@ -20,3 +20,8 @@ def test_hours_are_said_where_reading_was_timed():
 def test_a_power_takes_a_narrower_interval_than_the_difference():
     assert round(Target(Goal.DIFFERENCE, 0.03, ("Alder", "Birch"), ("Magpie",), power=0.8).half_width, 4) == 0.021
     assert round(detectable(0.05, 0.8), 4) == 0.0715
+
+
+def test_how_often_is_told_by_the_ratio_itself():
+    told = [often_words(times) for times in (0.7, 1.002, 1.3, 2.04)]
+    assert told == ["30 % less often than", "as often as", "30 % more often than", "2.0 times as often as"]

@@ -254,3 +254,8 @@ def test_a_body_is_cut_after_the_key_is_out_of_it():
 
 def test_nothing_that_came_is_none():
     assert Hider(None).kept(b"") is None
+
+
+def test_a_key_is_hidden_and_a_placeholder_of_a_few_letters_is_none():
+    hidden = [Hider(key).hide(f"Incorrect key: {key}") for key in ("sk-12345678", "EMPTY", None)]
+    assert hidden == ["Incorrect key: [key]", "Incorrect key: EMPTY", "Incorrect key: None"]

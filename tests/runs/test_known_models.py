@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evalcore.errors import RunRefused
-from evalcore.runs.spec import ModelSettings, key_of, known_models, model_named
+from evalcore.runs.spec import ModelSettings, key_of, known_models, model_named, storable
 
 ROOT = Path(__file__).resolve().parents[2]
 URL = "http://127.0.0.1:8000/v1"
@@ -217,3 +217,12 @@ def test_the_key_comes_from_the_environment(monkeypatch):
     monkeypatch.delenv("M_KEY")
     with pytest.raises(RunRefused, match="M_KEY is not set"):
         key_of(settings)
+
+
+def test_a_call_costs_its_tokens_in_and_out_and_is_unknown_without_a_count():
+    model = ModelSettings(name="m", base_url="u", api_model="m", price_in=2.0, price_out=8.0)
+    assert (model.cost(1_000_000, 500_000), model.cost(None, 5)) == (6.0, None)
+
+
+def test_what_a_database_refuses_is_replaced():
+    assert storable("half \ud83d and \x00") == "half \ufffd and \ufffd"

@@ -26,8 +26,7 @@ def test_the_model_of_a_lot_of_answers_is_looked_up_once(small_run):
 
     event.listen(small_run.engine, "before_cursor_execute", hear)
     with writing(small_run.engine) as session:
-        saved = save_answers(session, queries.run(session, run_id), worker, answers)
-    assert saved.n_answers == 3
+        assert save_answers(session, queries.run(session, run_id), worker, answers) == 0
     assert len([statement for statement in said if statement.startswith("SELECT model.id FROM model")]) == 1
     assert small_run.rows(
         "SELECT r.text, count(*) FROM response r JOIN model m ON m.id = r.model_id WHERE m.name = 'Magpie' GROUP BY r.text"

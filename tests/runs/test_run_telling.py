@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from evalcore.runs import queries
 from evalcore.runs.queries import Calls, Progress, Subject, subject
-from evalcore.runs.summary import OUTCOMES, asked_words, duration, state_of, told
+from evalcore.runs.summary import OUTCOMES, asked_words, dollars, duration, state_of, told
 from evalcore.study.db import reading
 from evalcore.study.schema import STREAK, Outcome, RunState
 from tests.run_steps import MET, UNREADABLE, Scripted
@@ -114,3 +114,15 @@ def test_failures_are_read_by_kind(database_url):
             assert list(queries.failures(session, run_id)["outcome"]) == [Outcome.REFUSED, Outcome.UNREADABLE]
     found = {Outcome.REFUSED: [Outcome.REFUSED], Outcome.UNREADABLE: [Outcome.UNREADABLE]}
     assert by_kind == {kind: [] for kind in Outcome} | found
+
+
+def test_dollars_and_durations_are_told_in_round_figures():
+    amounts = (1234.5, 0.01234, 0.0, 0.00001, None)
+    assert [dollars(amount) for amount in amounts] == [
+        "$1,234.50",
+        "$0.0123",
+        "$0",
+        "under $0.0001",
+        "unknown: no prices",
+    ]
+    assert [duration(seconds) for seconds in (0.2, 89, 100, 3 * 3600 + 240)] == ["1 s", "89 s", "2 min", "3 h 4 min"]

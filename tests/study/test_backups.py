@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import inspect
 from typer.testing import CliRunner
 
 from evalcore.__main__ import app
@@ -93,6 +94,24 @@ def test_a_damaged_backup_is_refused_and_leaves_nothing(database_url, elsewhere,
         backups.restore(path, elsewhere)
     assert not Path(elsewhere).exists()
     small.engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("revision", "said"), [("9", r"before version 0\.1\.0.*`overread export`"), ("99", "a newer version")]
+)
+def test_a_backup_of_other_tables_is_refused_with_its_name_and_leaves_nothing(
+    revision, said, database_url, elsewhere, tmp_path
+):
+    engine = open_study(database_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{revision}'")
+    backups.backup(engine, tmp_path / "copy")
+    engine.dispose()
+    with pytest.raises(OverreadError, match=rf"/copy was written by .*{said}"):
+        backups.restore(tmp_path / "copy", elsewhere)
+    engine = connect(elsewhere)
+    assert inspect(engine).get_table_names() == []
+    engine.dispose()
 
 
 def test_a_study_whose_trail_does_not_hold_is_kept_and_told(database_url, tmp_path, monkeypatch):

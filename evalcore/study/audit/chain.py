@@ -52,8 +52,7 @@ _WORDS = {
 class ChainReport:
     """How far the trail holds: up to and with the event that does not fit (`broken_event`, `why`), and what else does not hold (`faults`).
 
-    `last_hash`: of the last event that holds: written down elsewhere, it shows a trail that was shortened or written anew. `n_verdicts`, `n_rows`: whose hash
-    was recomputed; none where the chain is broken.
+    `n_verdicts`, `n_rows`: whose hash was recomputed. `last_hash`: written down elsewhere, it shows a trail that was shortened or written anew.
     """
 
     n_events: int
@@ -93,10 +92,7 @@ def events(
     limit: int = 50,
     offset: int = 0,
 ) -> "tuple[pd.DataFrame, int]":
-    """A page of the trail, newest first, and how many events fit: event, at, actor, action, subject, detail, hash.
-
-    `is_blind`: something waits for the viewer's own read: then only their own acts, and those of `TELL_NO_LABEL`.
-    """
+    """A page of the trail, newest first, and how many events fit. `is_blind`: only the viewer's own acts, and those of `TELL_NO_LABEL`."""
     conditions = _open_to(viewer, is_blind=is_blind)
     for word in search.split():
         searched = (_EVENT.actor, _EVENT.action, _EVENT.subject, _EVENT.detail)
@@ -128,10 +124,7 @@ def _open_to(viewer: schema.Viewer, *, is_blind: bool) -> list[ColumnElement[boo
 
 
 def verify(session: Session, *, expected: str | None = None, kept: Path | None = None) -> ChainReport:
-    """Recompute every hash: of the events, each from the one before it, then of the rows that they name; and look at the triggers.
-
-    A trail that was shortened, or written anew, holds in itself: only a hash kept elsewhere (`expected`: the last event's, or once was; `kept`) shows it.
-    """
+    """Recompute every hash of events and rows, and look at the triggers; only a hash kept elsewhere (`expected`, `kept`) shows a trail that was cut off."""
     if expected is not None and not _HASH.fullmatch(expected):
         refuse(f"--expect: expected 64 hexadecimal digits, got {expected[:80]!r}")
     wanted: dict[str, str] = {}
@@ -208,8 +201,6 @@ class _Tally:
 
 
 class _Acts:
-    """Which event names each row of a table, and the digest that it gives of them."""
-
     def __init__(self, word: str) -> None:
         self._word, self._missing, self._unnamed = word, _Tally(word), _Tally(word)
         self._runs: list[tuple[int, int, int]] = []

@@ -1,7 +1,4 @@
-"""The triggers that guard what was said: append-only tables, and rows that nobody may change once something was read on them.
-
-Here is their only text. A database that is made or brought up to date gets them from here, and `audit verify` compares its own with them.
-"""
+"""The triggers that guard what was said: their only text, from which a database has them and with which `audit verify` compares its own."""
 
 import re
 from collections.abc import Mapping
@@ -47,7 +44,6 @@ FIXED: Mapping[str, tuple[str, ...]] = {
     "response": ("id", "example_id", "model_id", "dataset", "sample_index"),
     "task": ("id", "assignment_id", "example_id", "response_id", "place", "inclusion_probability"),
 }
-"""The columns of them that may not change."""
 FILLED: Mapping[str, Mapping[str, str]] = {
     "criterion": {"points": "points IS NOT NULL", "text": "points IS NOT NULL"},
     "reading": {"control_seed": "control_seed IS NOT NULL", "control_share": "control_share IS NOT NULL"},
@@ -129,8 +125,6 @@ def _differs(table: str, unlike: str) -> str:
     parts += [f"OLD.{filled} AND OLD.{name} {unlike} NEW.{name}" for name, filled in FILLED.get(table, {}).items()]
     return " OR ".join(parts)
 
-
-# ---------------------------------------------------------------- the role of a running server
 
 READ_ONLY_TABLES = frozenset({"alembic_version"})
 

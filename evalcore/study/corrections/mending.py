@@ -22,17 +22,12 @@ if TYPE_CHECKING:
 
 MENDED = "mended"
 """Under this name an event's detail has the digest of all that is hidden or called otherwise since its act."""
-_HIDDEN, _IMPORT, _BROUGHT, _BROKEN = (
-    STORED[name] for name in (HIDDEN, "file_import", "brought_rows", "broken_response")
-)
+_HIDDEN, _IMPORT = STORED[HIDDEN], STORED["file_import"]
+_BROUGHT, _BROKEN = STORED["brought_rows"], STORED["broken_response"]
 _NUMBERED = frozenset({"criterion", "example", "published_matrix", "response", "verdict"})
 _FOLLOWING = ("assignment", "model", "rater")
-"""What is hidden because nothing of it is left."""
 MAX_REASON = 1_000
 _CHUNK = 5_000
-
-
-# ---------------------------------------------------------------- what is hidden
 
 
 def hide_anew(session: Session) -> dict[str, str]:
@@ -74,7 +69,6 @@ def hide_anew(session: Session) -> dict[str, str]:
 
 
 def _leaving(connection: sa.Connection) -> dict[str, list[tuple[int, int]]]:
-    """By table, the rows that came with withdrawn imports alone."""
     brought: dict[str, tuple[Brought, Brought]] = {}
     statement = sa.select(_BROUGHT, _IMPORT.c.withdrawn_at).join(_IMPORT, _IMPORT.c.id == _BROUGHT.c.import_id)
     for row in connection.execute(statement.order_by(_BROUGHT.c.id)):
@@ -131,7 +125,6 @@ def _hide_older(connection: sa.Connection) -> None:
 
 
 def _place_verdicts(connection: sa.Connection) -> None:
-    """Behind each hidden verdict, the shown one that stood before it."""
     verdict = STORED["verdict"].c
     statement = sa.select(verdict.id, verdict.supersedes).join(
         _HIDDEN, sa.and_(_HIDDEN.c.table_name == "verdict", _HIDDEN.c.row_id == verdict.id)
@@ -184,7 +177,6 @@ def _move_back(session: Session, moved: dict[int, int]) -> None:
 
 
 def _moved(session: Session, table: str, number: int, values: dict[str, Any]) -> bool:
-    """Whether the row could take its place."""
     try:
         with session.begin_nested():
             session.connection().execute(sa.update(STORED[table]).where(STORED[table].c.id == number).values(**values))
@@ -209,9 +201,6 @@ def digest(session: Session) -> str:
         for row in sorted([str(int(cell)) if isinstance(cell, bool) else str(cell) for cell in row] for row in rows):
             found.update(("\x1f".join(row) + "\n").encode())
     return found.hexdigest()
-
-
-# ---------------------------------------------------------------- what came with a file
 
 
 class Effect(NamedTuple):
@@ -249,7 +238,6 @@ class Effect(NamedTuple):
 
 
 def _shown_counts(session: Session) -> Effect:
-    """What is shown just now, whatever the connection shows."""
     judge, by_hand = (
         f"stage = '{schema.Stage.JUDGE}'",
         f"coalesce(source, '{schema.Source.SESSION}') <> '{schema.Source.IMPORT}'",
@@ -273,11 +261,9 @@ def _shown_counts(session: Session) -> Effect:
 
 
 def imports(session: Session) -> "pd.DataFrame":
-    """The imports that added something, newest first.
+    """The imports that added something, newest first, a row each.
 
-    Returns:
-        One row an import: import_id, file, format, imported_by, imported_at, n_examples, n_responses, n_verdicts (that it brought, new or known; missing
-        where its rows are not known), withdrawn_at, withdrawn_by, reason, keeps_rows, source_hash.
+    With how many examples, responses and verdicts each brought, new or known (missing: its rows are not known), and by whom and why it was withdrawn.
     """
     brought = _BROUGHT.c
     n_rows = brought.last_id - brought.first_id + 1
@@ -286,15 +272,10 @@ def imports(session: Session) -> "pd.DataFrame":
         for table in ("example", "response", "verdict")
     ]
     columns = _IMPORT.c
-    named = (
-        columns.id.label("import_id"),
-        columns.name.label("file"),
-        columns.format,
-        columns.actor.label("imported_by"),
-        columns.at.label("imported_at"),
-    )
+    file = (columns.id.label("import_id"), columns.name.label("file"), columns.format)
+    by = (columns.actor.label("imported_by"), columns.at.label("imported_at"))
     further = (columns.withdrawn_at, columns.withdrawn_by, columns.reason, columns.keeps_rows, columns.source_hash)
-    statement = sa.select(*named, *counts, *further).outerjoin(_BROUGHT, brought.import_id == columns.id)
+    statement = sa.select(*file, *by, *counts, *further).outerjoin(_BROUGHT, brought.import_id == columns.id)
     return frame(session, statement.group_by(*columns).order_by(columns.id.desc()))
 
 
@@ -358,15 +339,8 @@ def _done(session: Session, row: Any, values: dict[str, Any] | None, *, action: 
     return effect
 
 
-# ---------------------------------------------------------------- broken responses
-
-
 def broken(session: Session) -> "pd.DataFrame":
-    """Responses that are marked as broken; those of withdrawn imports are not among them.
-
-    Returns:
-        One row a response: response_id, example_id, dataset, prompt_id, model, evaluation, sample_index, reason (a `Broken`), marked_by, marked_at.
-    """
+    """Responses that are marked as broken, a row each, with the reason (a `Broken`), by whom and when; those of withdrawn imports are not among them."""
     response, example, model = (shown(table, WITHDRAWN, NAMES, MERGED) for table in ("response", "example", "model"))
     statement = (
         "SELECT response.id AS response_id, response.example_id, example.dataset, example.prompt_id, model.name AS model, "  # noqa: S608 - our own words
@@ -379,10 +353,7 @@ def broken(session: Session) -> "pd.DataFrame":
 
 
 def mark_broken(engine: Engine, response_id: int, reason: schema.Broken | None, *, actor: schema.Viewer) -> None:
-    """Have a response that is no answer leave the numbers; it is counted as broken, and what was said of it is kept. None: it counts again.
-
-    NotFound: there is no such response, or it is not marked.
-    """
+    """Have a response that is no answer leave the numbers; what was said of it is kept. None: it counts again. NotFound: it is not there, or not marked."""
     with act(engine, actor, policies.check_can_mend, with_broken=True) as session:
         connection, this = session.connection(), TABLES["response"].c.id == response_id
         there = connection.execute(sa.select(TABLES["response"].c.id).where(this)).first()

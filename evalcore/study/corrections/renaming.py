@@ -71,7 +71,6 @@ _TWICE = {
         f"(SELECT other.prompt_id FROM {_rows('example', 'other')} WHERE other.dataset = :now)",
     ),
 }
-"""How many rows would stand twice where two names become one."""
 _WORDS = {
     Kind.MODEL: ("response", "responses", "to the same example with the same sample index"),
     Kind.JUDGE: ("verdict", "verdicts", "on the same item by the same version of the prompt"),
@@ -192,7 +191,6 @@ def _check(session: Session, kind: Kind, was: str, name: str, *, merge: bool) ->
 
 
 def _numbers(session: Session, kind: Kind, name: str, besides: int = 0) -> dict[str, int]:
-    """The rows of this name, besides one, by what else tells them apart: of a judge the version of its prompt."""
     statements = {
         Kind.MODEL: f"SELECT '', id FROM {_rows('model')} WHERE name = :name AND id <> :besides",  # noqa: S608 - our own words
         Kind.JUDGE: f"SELECT prompt_version, id FROM {_rows('rater')} WHERE kind = 'judge' AND name = :name AND id <> :besides",  # noqa: S608 - the same
@@ -204,7 +202,6 @@ def _numbers(session: Session, kind: Kind, name: str, besides: int = 0) -> dict[
 
 
 def _call(session: Session, kind: str, was: str, name: str) -> None:
-    """Everything that is called `was` now is called `name` from here on, whatever its first name."""
     connection, of_kind = session.connection(), _OTHER.c.kind == kind
     back = sa.update(_OTHER).where(of_kind, _OTHER.c.was == name)  # a first name that it gets again
     connection.execute(back.values(now=None))
@@ -222,7 +219,6 @@ def _evaluations(session: Session, dataset: str) -> list[str]:
 
 
 def _make_one(session: Session, kind: Kind, before: dict[str, int], name: str) -> None:
-    """Rows that now have the name of others stand for these from here on."""
     connection, table = session.connection(), "model" if kind is Kind.MODEL else "rater"
     for key, number in before.items():
         if (as_id := _numbers(session, kind, name, besides=number).get(key)) is not None:

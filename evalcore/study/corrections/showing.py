@@ -28,7 +28,6 @@ def _hidden(table: str, column: str) -> str:
 
 
 def _rows(*columns: str) -> tuple[str, ...]:
-    """Not hidden by itself (`id`), nor what it stands on (`response_id`)."""
     return tuple(_hidden(f"'{column.removesuffix('_id')}'", column) for column in columns)
 
 
@@ -129,8 +128,6 @@ def _shown(table: str, parts: frozenset[str]) -> str | None:
 
 @cache
 def _kind(of: Any, parts: frozenset[str]) -> type[Dialect]:
-    """The dialect whose SELECTs read what is shown."""
-
     class Compiler(of.statement_compiler):  # type: ignore[misc]
         def visit_table(self, table: Any, asfrom: bool = False, iscrud: bool = False, **named: Any) -> str:  # noqa: FBT001, FBT002 - SQLAlchemy's signature
             written: str = super().visit_table(table, asfrom=asfrom, iscrud=iscrud, **named)
