@@ -459,7 +459,11 @@ def default_claim(inputs: Sequence[EstimatorInputs]) -> DefaultClaim:
 
 
 def corrected_scores(
-    inputs: Sequence[EstimatorInputs], *, claim: Claim = Claim.BENCHMARK, physicians: Physicians = Physicians.THESE
+    inputs: Sequence[EstimatorInputs],
+    *,
+    claim: Claim = Claim.BENCHMARK,
+    physicians: Physicians = Physicians.THESE,
+    kinds: Sequence[str] = KINDS,
 ) -> pd.DataFrame:
     """Each model's score by judges only, by physicians only, and by judges corrected by physicians, with 95 % intervals.
 
@@ -480,7 +484,8 @@ def corrected_scores(
 
     Returns:
         `COLUMNS`, one row a model and evaluation. n_left_out: responses without a score, a weight, or a label of every chosen judge on every item;
-        n_unreached: those of the others that no drawing could have taken (0 where nothing is read); KIND_se is of this interval; NaN where there is none;
+        n_unreached: those of the others that no drawing could have taken (0 where nothing is read); KIND_se is of this interval; NaN where there is none, and
+        of a kind that is not among `kinds` (without physicians only also worth);
         corrected_any_low and _high by `anytime_factor`, worth by `further_reads`; enough, n_needed and needed by `lacking`.
         length_loss: what length takes from the score (`length_adjusted`), below 0 where responses are short; judge_only_adjusted and corrected_adjusted are the
         scores less that. Lengths are known of every response, so nothing of it is estimated: on this benchmark the interval moves and stays as wide; for new
@@ -488,13 +493,13 @@ def corrected_scores(
     """
     rows = []
     for model in inputs:
-        estimates = estimates_of(model, claim=claim, physicians=physicians)
+        estimates = estimates_of(model, claim=claim, physicians=physicians, kinds=tuple(kinds))
         row: dict[str, Any] = {"model": model.model, "evaluation": model.evaluation, **model.counts}
         for kind, estimate in estimates.of_kind.items():
             row |= estimate.columns(kind)
         wider = (row["corrected_high"] - row["corrected"]) * anytime_factor(model.sample.n_units)
         row |= dict(zip(ANYTIME, (row["corrected"] - wider, row["corrected"] + wider), strict=True))
-        if not estimates.n_needed and model.judges:
+        if not estimates.n_needed and model.judges and PHYSICIANS in kinds:
             if WORTH not in model.cache:
                 alone, helped = model.made[PHYSICIANS].fit, model.made[CORRECTED].fit
                 model.cache[WORTH] = estimator.further_reads(model.population, model.sample, alone=alone, helped=helped)
@@ -516,11 +521,15 @@ class Estimates(msgspec.Struct, frozen=True):
 
 
 def estimates_of(
-    inputs: EstimatorInputs, *, claim: Claim = Claim.NEW_EXAMPLES, physicians: Physicians = Physicians.THESE
+    inputs: EstimatorInputs,
+    *,
+    claim: Claim = Claim.NEW_EXAMPLES,
+    physicians: Physicians = Physicians.THESE,
+    kinds: tuple[str, ...] = KINDS,
 ) -> Estimates:
     """The scores of one model, as `corrected_scores` says; made once for each claim."""
-    if (claim, physicians) in inputs.cache:
-        known: Estimates = inputs.cache[claim, physicians]
+    if (claim, physicians, kinds) in inputs.cache:
+        known: Estimates = inputs.cache[claim, physicians, kinds]
         return known
     n = inputs.population.n_examples
     of_kind = dict.fromkeys(KINDS, no_estimate(n))
@@ -533,9 +542,9 @@ def estimates_of(
     n_columns = max((made.fit.n_columns for made in inputs.made.values()), default=1)
     n_needed, needed = lacking(inputs, n_columns=n_columns, in_general=physicians is Physicians.IN_GENERAL)
     for kind, made in inputs.made.items():
-        if not n_needed and (kind == PHYSICIANS or inputs.judges):
+        if not n_needed and kind in kinds and (kind == PHYSICIANS or inputs.judges):
             of_kind[kind] = of_reads(made, claim, physicians, losses=inputs.losses)
-    estimates = inputs.cache[claim, physicians] = Estimates(of_kind, n_needed, needed)
+    estimates = inputs.cache[claim, physicians, kinds] = Estimates(of_kind, n_needed, needed)
     return estimates
 
 

@@ -12,6 +12,7 @@ from scipy.special import fdtrc
 from evalcore.rubric.corrected import (
     CORRECTED,
     JUDGE,
+    KINDS,
     MIN_EXAMPLES_READ,
     EstimatorInputs,
     corrected_differences,
@@ -22,7 +23,7 @@ from evalcore.rubric.corrected import (
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.finding import CLEAR_BELOW, difference_words, score_words
 from evalcore.rubric.scores import OF_CRITERIA, OF_EXAMPLES
-from evalcore.stats.arrays import Floats, Numbers, occurring
+from evalcore.stats.arrays import Floats, Numbers
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import chance_words, counted, listed
@@ -30,6 +31,7 @@ from evalcore.study.schema import TASK_TAGS, Claim, Physicians
 
 GROUPINGS = (*OF_EXAMPLES, *OF_CRITERIA)
 DIFFERENCE, JUDGE_ERROR = "difference", "judge_error"
+SHOWN = JUDGE, CORRECTED  # what the Models page shows of a group, and a test compares
 TEST_COLUMNS = ["evaluation", "about", "model_1", "model_2", "n_groups", "n_left_out", "f", "df_1", "df_2", "p"]
 NEEDED = ("response_id", "example_id", "points", "n_expected", "model", "evaluation", "reachable", "n_chars")
 NEVER = np.iinfo(np.int32).max  # more criteria than any response has: it is then not whole
@@ -54,26 +56,26 @@ def by_group(
     if grouping in TASK_TAGS and grouping not in rubric_data.items:
         return {}
     codes, names = pd.factorize(rubric_data.items[grouping], sort=True)
-    rubric_data = replace(rubric_data, items=rubric_data.items[list(NEEDED)], repeats=pd.DataFrame())
+    items, of_items = rubric_data.items, rubric_data.responses
+    rubric_data = replace(rubric_data, items=items[list(NEEDED)], repeats=pd.DataFrame())
     if grouping in OF_CRITERIA:  # a response is asked the criteria of one group after the other
-        items = rubric_data.items
-        of_items = rubric_data.responses
         known = items["points"].notna().to_numpy()
         for judge in rubric_data.judges:
             known = known & rubric_data.judged[judge].notna().to_numpy()
-        whole = of_items.n_of(known)[of_items.codes] >= items["n_expected"].to_numpy(dtype=np.float64)
-        cells, keys = occurring(of_items.codes * (len(names) + 1) + codes + 1)
-        in_group = np.bincount(cells, minlength=len(keys))[cells]
-        rubric_data = replace(rubric_data, items=items.assign(n_expected=np.where(whole, in_group, NEVER)))
+        whole = of_items.n_of(known) >= of_items.table["n_expected"].to_numpy(dtype=np.float64)
+        n_expected = np.where(whole, 0, NEVER)[of_items.codes]
+        rubric_data = replace(rubric_data, items=rubric_data.items.assign(n_expected=n_expected))
     return {
         str(name): estimator_inputs(rubric_data.where(codes == code), judges=judges, settled=settled, weights=weights)
         for code, name in enumerate(names)
     }
 
 
-def group_corrected_scores(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
+def group_corrected_scores(
+    groups: Groups, *, claim: Claim, physicians: Physicians, kinds: Sequence[str] = KINDS
+) -> pd.DataFrame:
     """Group, and the columns of `corrected_scores`: one row a group, model and evaluation."""
-    return _joined(groups, lambda inputs: corrected_scores(inputs, claim=claim, physicians=physicians))
+    return _joined(groups, lambda inputs: corrected_scores(inputs, claim=claim, physicians=physicians, kinds=kinds))
 
 
 def group_differences(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
@@ -146,11 +148,11 @@ class _Effect(NamedTuple):
 
 def _effect(one: EstimatorInputs, other: EstimatorInputs | None) -> _Effect | None:
     """A difference of two models, or without another one a model's judge-only less its corrected score; None where too little was read."""
-    estimates = estimates_of(one).of_kind
+    estimates = estimates_of(one, kinds=SHOWN).of_kind
     corrected = estimates[CORRECTED]
     freedom, unseen = corrected.freedom, corrected.unseen
     if other is not None:
-        second = estimates_of(other).of_kind[CORRECTED]
+        second = estimates_of(other, kinds=SHOWN).of_kind[CORRECTED]
         if corrected.made is None or second.made is None:
             return None
         if np.array_equal(one.example_ids, other.example_ids):
@@ -188,7 +190,7 @@ def _hotelling(effects: list[_Effect], values: Floats, variances: Floats, freedo
     left = degrees - n + 2
     if left <= 0:
         return (np.nan,) * 3
-    adds = np.zeros((n, 1 + max(int(effect.example_ids.max()) for effect in effects)))
+    adds = np.zeros((n, 1 + max(int(effect.example_ids[-1]) for effect in effects)))
     for row, effect in zip(adds, effects, strict=True):
         size = len(effect.adds)
         row[effect.example_ids] = effect.adds * np.sqrt(size / (size - 1))

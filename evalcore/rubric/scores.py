@@ -12,17 +12,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric.data import RubricData
-from evalcore.stats.arrays import (
-    Floats,
-    Numbers,
-    Truths,
-    cells_of,
-    codes_of,
-    occurring,
-    quotient,
-    runs_of,
-    sorted_codes,
-)
+from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, codes_of, occurring, quotient, sorted_codes
 from evalcore.stats.intervals import SCORE_COLUMNS, as_scores, clustered_means
 from evalcore.study.schema import TASK_TAGS, Label
 
@@ -65,12 +55,12 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
 def _of_responses(rubric_data: RubricData, judge: str) -> tuple[pd.DataFrame, Numbers, Floats, Floats]:
     """With the row of each item's response, and what the item adds to the points achieved and possible."""
     items, met = rubric_data.items, rubric_data.judged[judge].to_numpy(dtype=float)
-    codes, rows = runs_of(items["response_id"].to_numpy())
+    known = rubric_data.responses
+    codes, n = known.codes, len(known.firsts)
     counted, achieving, possible = _achieving(items["points"].to_numpy(dtype=float), met)
-    score, n_labelled = _scores(codes, achieving, possible, len(rows)), np.bincount(codes, counted, len(rows))
-    names = [name for name in RESPONSE_COLUMNS if name in items.columns]
-    responses = items[names].take(rows).reset_index(drop=True)
-    complete = n_labelled >= items["n_expected"].to_numpy(dtype=float)[rows]
+    score, n_labelled = _scores(codes, achieving, possible, n), np.bincount(codes, counted, n)
+    responses = known.table[[name for name in (*RESPONSE_COLUMNS, "n_expected") if name in items.columns]]
+    complete = n_labelled >= responses.pop("n_expected").to_numpy(dtype=float)
     scored = responses.assign(is_complete=complete, score=np.where(complete, score, np.nan))
     return scored, codes, achieving, possible
 
@@ -108,27 +98,27 @@ def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.D
         n_undefined (responses without a score), small (fewer than 20 examples). NaN: raw_mean without a score; bounds with one example, or where all are alike.
     """
     responses, response, achieving, possible = _of_responses(rubric_data, judge)
-    needed = responses[["model", "evaluation", "example_id", "is_complete", "score"]]
+    known = _Scored(responses)
     items = rubric_data.items
     tables = [pd.DataFrame(columns=list(GROUP_COLUMNS))]
+    rows: Any
     for grouping in _with_clusters(by):
         if grouping in TASK_TAGS and grouping not in responses:
             continue
         if grouping in OF_CRITERIA:
-            names, groups = codes_of(items[grouping])
-            kept = (names >= 0) & items["points"].notna().to_numpy()
+            codes, groups = codes_of(items[grouping])
+            kept = (codes >= 0) & items["points"].notna().to_numpy()
             of: Any = slice(None) if kept.all() else kept
-            cells, keys = occurring((response * max(1, len(groups)) + names)[of])
-            rows, group = np.divmod(keys, max(1, len(groups)))
-            score = _scores(cells, achieving[of], possible[of], len(keys))
-            score = np.where(responses["is_complete"].to_numpy()[rows], score, np.nan)
-            of_group = pd.Categorical.from_codes(group, pd.Index(groups, dtype=object))
-            tagged = needed.take(rows).reset_index(drop=True).assign(score=score, group=of_group)
+            cells, keys = occurring((response * max(1, len(groups)) + codes)[of])
+            rows, codes = np.divmod(keys, max(1, len(groups)))
+            score = np.where(known.complete[rows], _scores(cells, achieving[of], possible[of], len(keys)), np.nan)
+        elif grouping == OVERALL:
+            codes, groups, rows, score = np.zeros(len(responses), dtype=np.int64), [OVERALL], slice(None), known.score
         else:
-            everything = pd.Series(OVERALL, index=responses.index, dtype="category")
-            tagged = needed.assign(group=everything if grouping == OVERALL else responses[grouping])
-            tagged = tagged.loc[tagged["group"].notna()]
-        table = _summed(tagged)
+            codes, groups = codes_of(responses[grouping])
+            rows = np.flatnonzero(codes >= 0)
+            codes, score = codes[rows], known.score[rows]
+        table = known.by_group(codes, groups, rows, score)
         tables.append(table.assign(grouping=grouping, tag=_tags(grouping, table["group"]))[list(GROUP_COLUMNS)])
     return pd.concat(tables[1:] or tables, ignore_index=True)
 
@@ -143,27 +133,44 @@ def _tags(grouping: str, group: pd.Series) -> pd.Series:
     return names if grouping == OVERALL else of + ":" + names
 
 
-def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
-    cells, table = cells_of(tagged, ["group", "evaluation", "model"])
-    examples, example_ids = occurring(tagged["example_id"].to_numpy())
-    score = tagged["score"].to_numpy(dtype=float)
-    scored = ~np.isnan(score)
-    n_cells = len(table)
-    means = clustered_means(cells[scored], examples[scored], score[scored], n_cells=n_cells)
-    width = max(1, len(example_ids))
-    pairs, keys = occurring(cells * width + examples)
-    lacking, complete = np.ones(len(keys), dtype=bool), np.zeros(len(keys), dtype=bool)
-    lacking[pairs[scored]], complete[pairs[tagged["is_complete"].to_numpy(dtype=bool)]] = False, True
-    n_examples, n_lacking = (np.bincount(of // width, minlength=n_cells) for of in (keys, keys[lacking & complete]))
-    return table.assign(
-        n_examples=means["n_clusters"],
-        n_responses=means["n_values"],
-        n_left_out=n_examples - means["n_clusters"],
-        n_without_positive=n_lacking,
-        n_undefined=np.bincount(cells, minlength=n_cells) - means["n_values"],
-        small=means["n_clusters"].lt(SMALL),
-        **as_scores(means),
-    )
+class _Scored:
+    """Responses with a score, coded once for all groupings."""
+
+    def __init__(self, responses: pd.DataFrame) -> None:
+        self.complete = responses["is_complete"].to_numpy(dtype=bool)
+        self.score = responses["score"].to_numpy(dtype=float)
+        self._cells, self._keys = cells_of(responses, ["evaluation", "model"])
+        self._examples, example_ids = occurring(responses["example_id"].to_numpy())
+        self._width = max(1, len(example_ids))
+
+    def by_group(self, groups: Numbers, names: Sequence[Any], rows: Any, score: Floats) -> pd.DataFrame:
+        """The scores of these rows, each the response's in the group of its code, by group, evaluation and model."""
+        by_name = np.argsort(np.asarray(names, dtype=object).astype(str), kind="stable")
+        place, n = np.argsort(by_name), max(1, len(self._keys))
+        cells, keys = occurring(place[groups] * n + self._cells[rows])
+        group, of_cell = np.divmod(keys, n)
+        of_group = {"group": np.asarray(names, dtype=object)[by_name][group]}
+        table = pd.DataFrame(of_group | {name: column.to_numpy()[of_cell] for name, column in self._keys.items()})
+        examples, scored = self._examples[rows], ~np.isnan(score)
+        n_cells, pairs = len(keys), cells * self._width + examples
+        of: Any = slice(None) if scored.all() else scored
+        means = clustered_means(cells[of], examples[of], score[of], n_cells=n_cells)
+        of_unscored, unscored = occurring(pairs[~scored])
+        lacking, complete = ~np.isin(unscored, pairs[of]), np.zeros(len(unscored), dtype=bool)
+        complete[of_unscored[self.complete[rows][~scored]]] = True
+        n_lacking, n_without_positive = (
+            np.bincount(which // self._width, minlength=n_cells)
+            for which in (unscored[lacking], unscored[lacking & complete])
+        )
+        return table.assign(
+            n_examples=means["n_clusters"],
+            n_responses=means["n_values"],
+            n_left_out=n_lacking,
+            n_without_positive=n_without_positive,
+            n_undefined=np.bincount(cells, minlength=n_cells) - means["n_values"],
+            small=means["n_clusters"].lt(SMALL),
+            **as_scores(means),
+        )
 
 
 def scores_of_verdicts(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

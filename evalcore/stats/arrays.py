@@ -80,7 +80,7 @@ def cells_of(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.Dat
     numbers = np.zeros(len(table), dtype=np.int64)
     for (codes, _), size in zip(coded, sizes, strict=True):
         numbers = numbers * size + codes
-    cells, combinations = pd.factorize(numbers, sort=True)
+    cells, combinations = occurring(numbers)
     places = np.unravel_index(combinations, sizes)
     keys = {name: values[place] for name, (_, values), place in zip(names, coded, places, strict=True)}
     return cells, pd.DataFrame(keys)

@@ -115,6 +115,25 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
     known = flipped.loc[flipped["n"].gt(0)]
     if known.empty:
         return
+    _flips(known, before, judge)
+    # scores of the models that both judged whole; the others are named
+    named = scores.assign(words=drift.score_names(scores))
+    whole = named["n_responses"].gt(0)
+    if whole.any():
+        figure = figures.score_drift(named.loc[whole], colour_of(common.read("models")))
+        alt = "Mean score of each model by the earlier and the later judge"
+        theme.figure(figure, key="versions_scores", alt=alt)
+        columns = drift.scores_columns(scores.loc[whole]) | {"Model": named.loc[whole, "words"]}
+        alt, optional = "Mean scores by the earlier and the later judge, by model", ("Left out",)
+        tables.show(columns, key="versions_score_table", alt=alt, optional=optional, names=("Model",))
+    if not whole.all():
+        missing = _listed(named.loc[~whole, "words"].tolist())
+        st.html(html.quiet(f"No response that both judges have labelled whole: {missing}."))
+
+
+@common.fragment
+def _flips(known: pd.DataFrame, before: str, judge: str) -> None:
+    """The flips by one grouping; a press on it draws nothing else anew."""
     shown = st.segmented_control("By", list(BY), default="Axis", required=True, key="versions_by") or "Axis"
     rows = known.loc[known["grouping"].isin([OVERALL, BY[shown]])]
     rows = rows.sort_values("n_flips", ascending=False, kind="stable")  # all criteria together have most
@@ -133,19 +152,6 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
             f"{counted(alone['n_before_only'], 'item')} ({before}), {counted(alone['n_after_only'], 'item')} ({judge})"
         )
         st.html(html.quiet(f"Not compared, since one of the two alone has labelled them: {counts}."))
-    # scores of the models that both judged whole; the others are named
-    named = scores.assign(words=drift.score_names(scores))
-    whole = named["n_responses"].gt(0)
-    if whole.any():
-        figure = figures.score_drift(named.loc[whole], colour_of(common.read("models")))
-        alt = "Mean score of each model by the earlier and the later judge"
-        theme.figure(figure, key="versions_scores", alt=alt)
-        columns = drift.scores_columns(scores.loc[whole]) | {"Model": named.loc[whole, "words"]}
-        alt, optional = "Mean scores by the earlier and the later judge, by model", ("Left out",)
-        tables.show(columns, key="versions_score_table", alt=alt, optional=optional, names=("Model",))
-    if not whole.all():
-        missing = _listed(named.loc[~whole, "words"].tolist())
-        st.html(html.quiet(f"No response that both judges have labelled whole: {missing}."))
 
 
 def _listed(names: list[str]) -> str:

@@ -19,6 +19,7 @@ from evalcore.study.schema import Viewer
 from pages.shared import common, filters, glossary, html, models_choice, page_cache, routes, tables, theme
 
 GROUPINGS = ("axis", "theme", "category", "cluster", "language")  # of an axis enough is read first
+MOST_DRAWN = 12  # models of a figure by group: more fit no screen
 
 
 def show(viewer: Viewer, chosen: Analysis) -> None:
@@ -79,17 +80,23 @@ def primary(numbers: results.Results) -> None:
 
 
 def grouped(rubric_data: RubricData, chosen: Analysis, grouping: str) -> dict[str, pd.DataFrame]:
-    """The corrected scores, differences and tests of one grouping, and the scores by the judge alone; those with most examples first."""
+    """The corrected scores and tests of one grouping, and the scores by the judge alone; those with most examples first."""
     inputs = corrected_groups.by_group(rubric_data, grouping, **results.correcting(rubric_data, chosen))
     claims: Any = {"claim": chosen.claim, "physicians": chosen.physicians}
-    scores = corrected_groups.group_corrected_scores(inputs, **claims)
+    scores = corrected_groups.group_corrected_scores(inputs, kinds=corrected_groups.SHOWN, **claims)
     judged = group_scores(*results.jury(rubric_data, chosen.judges), by=(grouping,))
     return {
         "scores": _most_first(scores),
-        "differences": corrected_groups.group_differences(inputs, **claims),
         "tests": corrected_groups.interactions(inputs, grouping),
         "judged": _most_first(judged.loc[judged["grouping"].eq(grouping)]),
     }
+
+
+def apart(rubric_data: RubricData, chosen: Analysis, grouping: str) -> pd.DataFrame:
+    """The corrected differences of models in one grouping that can be told."""
+    inputs = corrected_groups.by_group(rubric_data, grouping, **results.correcting(rubric_data, chosen))
+    claims: Any = {"claim": chosen.claim, "physicians": chosen.physicians}
+    return corrected_groups.group_differences(inputs, **claims).dropna(subset="difference", ignore_index=True)
 
 
 def _most_first(table: pd.DataFrame) -> pd.DataFrame:
@@ -121,15 +128,22 @@ def by_group(viewer: Viewer, chosen: Analysis) -> None:
         st.html(html.notice(models_choice.NO_LABELS))
         return
     names = LANGUAGES if grouping == "language" else {}
-    scores, differences, judged = (of_groups[name] for name in ("scores", "differences", "judged"))
+    scores, judged = of_groups["scores"], of_groups["judged"]
     groups = pd.concat([scores["group"], judged["group"]]).unique()
     words_of = {group: names.get(group, filters.plain(group)) for group in groups}
-    scores, differences, judged = (
-        table.assign(group=table["group"].map(words_of)) for table in (scores, differences, judged)
-    )
+    scores, judged = (table.assign(group=table["group"].map(words_of)) for table in (scores, judged))
     word = filters.plain(grouping)
     words = corrected_groups.group_words(scores, of_groups["tests"], word, chosen.primary)
-    _corrected_groups(scores, differences, words, word)
+    _corrected_groups(scores, words, word)
+    if scores.loc[scores["enough"].astype(bool), "group"].duplicated().any():
+        with _fold("Differences between models", "models_groups_apart") as fold:
+            if fold.open:
+                known = models_choice.computed(apart, viewer, chosen, grouping)
+                known = known.assign(group=known["group"].map(words_of))
+                columns = corrected_groups.group_difference_columns(known, word)
+                alt = f"Differences of corrected scores by {word}"
+                tables.show(columns, key="models_group_differences", names=(word.capitalize(), "Models"), alt=alt)
+                st.html(html.quiet(f"p is adjusted by Holm over the {len(known):,} differences of this table."))
     judge = listed(chosen.judges)
     with _fold(f"{judge}'s opinion alone, not corrected", "models_groups_opinion") as fold:
         if fold.open:
@@ -155,27 +169,30 @@ def by_group(viewer: Viewer, chosen: Analysis) -> None:
     )
 
 
-def _corrected_groups(scores: pd.DataFrame, differences: pd.DataFrame, words: str, grouping: str) -> None:
-    enough, names = scores["enough"].astype(bool), (grouping.capitalize(), "Models")
+def _corrected_groups(scores: pd.DataFrame, words: str, grouping: str) -> None:
+    enough = scores["enough"].astype(bool)
     if not enough.any():
         st.html(html.notice(words))
     else:
         st.html(html.finding(words))
         shown = scores.loc[scores["group"].isin(scores.loc[enough, "group"])]
-        figure = figures.by_group(shown, colour_of(common.read("models")))
-        alt = f"Corrected score of each model by {grouping}, with 95 % intervals, and the judge's opinion beside it"
-        theme.figure(figure, key=f"models_groups_{grouping}", alt=alt)
+        best = set(shown.groupby("model")["corrected"].mean().nlargest(MOST_DRAWN).index)
+        is_best = shown["model"].isin(best)
+        _group_figure(shown.loc[is_best], grouping)
+        if n_more := shown.loc[~is_best, "model"].nunique():
+            more = f"{counted(n_more, 'more model')} (drawn above: the {MOST_DRAWN} best, by the mean over groups)"
+            with _fold(more, "models_groups_more") as fold:
+                if fold.open:
+                    _group_figure(shown.loc[~is_best], grouping, "_more")
     if enough.any() or scores["n_examples"].max() >= MIN_EXAMPLES_READ:
         columns = corrected_groups.group_columns(scores, grouping)
-        tables.show(columns, key="models_groups", names=names[:1], alt=f"Corrected scores by {grouping}")
-    known = differences.loc[differences["difference"].notna()]
-    if not known.empty:
-        with _fold("Differences between models", "models_groups_apart") as fold:
-            if fold.open:
-                columns = corrected_groups.group_difference_columns(known, grouping)
-                alt = f"Differences of corrected scores by {grouping}"
-                tables.show(columns, key="models_group_differences", names=names, alt=alt)
-                st.html(html.quiet(f"p is adjusted by Holm over the {len(known):,} differences of this table."))
+        tables.show(columns, key="models_groups", names=(grouping.capitalize(),), alt=f"Corrected scores by {grouping}")
+
+
+def _group_figure(scores: pd.DataFrame, grouping: str, which: str = "") -> None:
+    figure = figures.by_group(scores, colour_of(common.read("models")))
+    alt = f"Corrected score of each model by {grouping}, with 95 % intervals, and the judge's opinion beside it"
+    theme.figure(figure, key=f"models_groups_{grouping}{which}", alt=alt)
 
 
 def _fold(title: str, key: str) -> Any:

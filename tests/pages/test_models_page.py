@@ -1,5 +1,6 @@
 """The Models page: what each section says, to whom, and what it says where there is nothing yet."""
 
+import json
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -15,6 +16,7 @@ from evalcore.study import store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import Label
+from pages.models import scores
 from tests import world
 from tests.page_steps import Open, few, said as words
 from tests.population import drawn
@@ -144,6 +146,21 @@ def test_tables_behind_a_fold_are_drawn_once_it_is_opened(read: None, opened: Op
     folded = [set(one.value.columns) for one in app.dataframe[n_folded:]]
     assert {"Axis", "Models", "Difference", "p, Holm"} in folded
     assert any("Alder-2, judge only" in columns for columns in folded)
+
+
+def test_of_many_models_the_best_are_drawn_and_the_others_once_their_fold_is_opened(
+    read: None, opened: Open, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scores, "MOST_DRAWN", 2)
+    app = opened(LEAD, models_show="By theme and axis")
+    assert app.expander[0].label == "1 more model (drawn above: the 2 best, by the mean over groups)"
+    (drawn,) = app.get("plotly_chart")
+    app.session_state["models_groups_more"] = True
+    best, others = app.run().get("plotly_chart")
+    names = [{trace["name"] for trace in json.loads(one.proto.spec)["data"]} for one in (best, others)]
+    assert best.proto.spec == drawn.proto.spec
+    assert sorted(map(len, names)) == [1, 2]
+    assert set.union(*names) == {"Alder-2", "Briar-1", "Clover"}
 
 
 def test_what_is_read_is_corrected_with_its_finding_and_the_worth_of_the_judge(read: None, opened: Open):
