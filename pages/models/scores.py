@@ -134,7 +134,7 @@ def by_group(viewer: Viewer, chosen: Analysis) -> None:
     scores, judged = (table.assign(group=table["group"].map(words_of)) for table in (scores, judged))
     word = filters.plain(grouping)
     words = corrected_groups.group_words(scores, of_groups["tests"], word, chosen.primary)
-    _corrected_groups(scores, words, word)
+    _corrected_groups(scores, words, word, chosen.primary or ())
     if scores.loc[scores["enough"].astype(bool), "group"].duplicated().any():
         with _fold("Differences between models", "models_groups_apart") as fold:
             if fold.open:
@@ -169,18 +169,19 @@ def by_group(viewer: Viewer, chosen: Analysis) -> None:
     )
 
 
-def _corrected_groups(scores: pd.DataFrame, words: str, grouping: str) -> None:
+def _corrected_groups(scores: pd.DataFrame, words: str, grouping: str, pair: tuple[str, ...]) -> None:
     enough = scores["enough"].astype(bool)
     if not enough.any():
         st.html(html.notice(words))
     else:
         st.html(html.finding(words))
         shown = scores.loc[scores["group"].isin(scores.loc[enough, "group"])]
-        best = set(shown.groupby("model")["corrected"].mean().nlargest(MOST_DRAWN).index)
-        is_best = shown["model"].isin(best)
+        means = shown.groupby("model", observed=True)["corrected"].mean().sort_values(ascending=False)  # NaN comes last
+        is_best = shown["model"].isin([*means.index[:MOST_DRAWN], *pair])
         _group_figure(shown.loc[is_best], grouping)
         if n_more := shown.loc[~is_best, "model"].nunique():
-            more = f"{counted(n_more, 'more model')} (drawn above: the {MOST_DRAWN} best, by the mean over groups)"
+            also = ", and the primary comparison" if pair else ""
+            more = f"{counted(n_more, 'more model')} (drawn above: the {MOST_DRAWN} best, by the mean over groups{also})"
             with _fold(more, "models_groups_more") as fold:
                 if fold.open:
                     _group_figure(shown.loc[~is_best], grouping, "_more")

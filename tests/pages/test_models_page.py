@@ -163,6 +163,20 @@ def test_of_many_models_the_best_are_drawn_and_the_others_once_their_fold_is_ope
     assert set.union(*names) == {"Alder-2", "Briar-1", "Clover"}
 
 
+def test_the_models_of_the_primary_comparison_are_drawn_among_the_best(
+    read: None, location: str, opened: Open, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scores, "MOST_DRAWN", 1)
+    engine = open_study(location)
+    with writing(engine) as session:
+        store.state_analysis(session, Analysis(judges=("Magpie",), primary=("Clover", "Alder-2")), actor=LEAD)
+    engine.dispose()
+    app = opened(LEAD, models_show="By theme and axis")
+    (figure,) = app.get("plotly_chart")
+    assert {trace["name"] for trace in json.loads(figure.proto.spec)["data"]} == {"Alder-2", "Clover"}
+    assert app.expander[0].label.endswith("best, by the mean over groups, and the primary comparison)")
+
+
 def test_what_is_read_is_corrected_with_its_finding_and_the_worth_of_the_judge(read: None, opened: Open):
     app = opened(LEAD)
     shown = words(app)
