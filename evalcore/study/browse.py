@@ -332,7 +332,7 @@ def _judged(same: _Same, judge: str | None, *, differs: bool = False) -> ColumnE
 
 
 def _differ(same: _Same, kind: RaterKind) -> list[ColumnElement[bool]]:
-    """The verdict is the last word of its rater, and so is a later rater's of this kind with another label; adjudications apart."""
+    """The verdict is the last word of its rater, and a later rater's of this kind has another label; adjudications apart."""
     other = aliased(Verdict)
     by_physician = kind is RaterKind.REVIEWER
     differs = select(col(other.id)).where(
