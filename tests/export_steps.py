@@ -16,6 +16,6 @@ def from_csv(content):
 
 def as_file(table, file_format):
     """A table as a file of a format."""
-    file = io.BytesIO()
-    WRITERS[file_format]([pa.Table.from_pandas(table, preserve_index=False)], file)
+    file, rows = io.BytesIO(), pa.Table.from_pandas(table, preserve_index=False)
+    WRITERS[file_format]([rows], file, rows.schema)
     return file.getvalue()

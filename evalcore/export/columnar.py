@@ -3,7 +3,7 @@
 What judges say is by far the most, and never a frame of pandas; what physicians said is few, and goes through the functions that all pages use.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, cast
@@ -18,7 +18,7 @@ from evalcore.export import queries
 from evalcore.reading.reference import JUDGE, labels_of_items
 from evalcore.rubric.blind_read_queries import LOOK, second_looks
 from evalcore.runs.queries import are_suspect
-from evalcore.study import frames
+from evalcore.study import frames, snapshot
 from evalcore.study.frames import ITEM_BASE
 from evalcore.study.schema import REPEAT, RaterKind, Stage
 
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from evalcore.study.db import Session
 
 Places = npt.NDArray[np.int64]
-_RESPONSES, _ITEMS = 5_000, 25_000
-"""Responses whose labels are in memory at once, and items that are handed on together."""
+_NONE = -1
+"""The code of no label."""
+_ITEMS = 25_000
+"""Items that are handed on together."""
 _COUNTS = ("n_reads", "n_met", "n_not_met", "n_cannot_assess", "n_slips")
 _UNREAD: dict[str, Any] = {"reference_source": JUDGE, "overridden": False, **dict.fromkeys(_COUNTS, 0)}
 """What is told of an item that no physician has read; else nothing."""
@@ -40,12 +42,12 @@ class _Rows:
     def __init__(self, table: pa.Table, number: str) -> None:
         self.table, self.number = table, number
         numbers = table[number].to_numpy()
-        self._places = np.full(numbers.max(initial=0) + 1, -1)
+        self._places = np.full(numbers.max(initial=0) + 2, -1)
         self._places[numbers] = np.arange(len(numbers))
 
     def at(self, numbers: Places) -> Places:
         """Their places in the table; -1: none."""
-        return self._places[numbers]
+        return self._places.take(numbers, mode="clip")
 
     def of(self, names: Collection[str], numbers: Places) -> dict[str, pa.DictionaryArray]:
         """Those columns of `names` that the table has, for rows that are about these numbers."""
@@ -55,8 +57,9 @@ class _Rows:
 
 def _repeated(table: pa.Table, places: Places) -> dict[str, pa.DictionaryArray]:
     """The columns of a table that stands at these places of it, with no more words than are used."""
-    used, codes = np.unique(places, return_inverse=True)
-    words, codes = table.take(used), pa.array(codes, pa.int32())
+    is_used = np.zeros(len(table), dtype=bool)
+    is_used[places] = True
+    words, codes = table.filter(is_used), pa.array((np.cumsum(is_used, dtype=np.int32) - 1)[places])
     return {name: pa.DictionaryArray.from_arrays(codes, words[name].combine_chunks()) for name in table.column_names}
 
 
@@ -72,47 +75,64 @@ def _fitting(responses: pa.Table, part: "Part") -> pa.Table:
 
 
 def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> Iterator[pa.Table]:
-    """What one judge and the physicians say of each item, response by response, in parts: of some they are made while the next are fetched."""
-    responses = _fitting(queries.response_columns(session), part)
+    """What one judge and the physicians say of each item, response by response, in parts, made while texts are fetched."""
+    responses = _Rows(_fitting(queries.response_columns(session, schema.names), part), "response_id")
     criteria = _Rows(queries.criterion_columns(session), "criterion_id")
+    items = _judged(session, judge, responses)
+    reads = queries.reads(session)
+    reads = reads.filter(responses.at(reads["item_id"].to_numpy() // ITEM_BASE) >= 0).to_pandas()
+    read = _read(session, items, reads, judge)
+    if part.read_only:
+        read = read.loc[read["reference_source"].ne(JUDGE)]
+        items = items.loc[items["item_id"].isin(read.index)]
+    unlabelled = read.index.difference(pd.Index(items["item_id"]))
+    items = pd.concat([items, pd.DataFrame({"item_id": unlabelled, "code": _NONE, "verdict_id": 0})])
+    of_response, of_criterion = np.divmod(items["item_id"].to_numpy(), ITEM_BASE)
+    items = items.iloc[np.argsort(responses.at(of_response) * len(criteria.table) + criteria.at(of_criterion))]
+
+    told = _told(read, schema)
+
+    def made(found: tuple[pd.DataFrame, pa.Array]) -> pa.Table:
+        return _items(*found, judge, read.index, told, responses, criteria, schema)
+
+    parts = (items.iloc[start : start + _ITEMS] for start in range(0, max(len(items), 1), _ITEMS))
+    return ahead(made, ((some, queries.explanations(session, some["verdict_id"])) for some in parts))
+
+
+def ahead(make: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
+    """What another thread makes of each part, in order. This one gets the next: a database in memory is of it alone."""
+    with ThreadPoolExecutor(1) as beside:
+        begun = (beside.submit(make, part) for part in parts)
+        for ready, _ in pairwise(chain(begun, [None])):  # each once the next one is begun
+            yield cast(Future[Any], ready).result()
+
+
+def _judged(session: "Session", judge: str, responses: _Rows) -> pd.DataFrame:
+    """The items that a judge labels, by the newest of its prompts: item_id, code (of `snapshot.SAID`), verdict_id."""
     prompts = [
         row["rater_id"]
         for row in queries.rater_columns(session).to_pylist()
         if (row["rater"], row["rater_kind"]) == (judge, RaterKind.JUDGE) and REPEAT not in row["prompt_version"]
     ]
-    slips, known = frames.slips(session)["verdict_id"].tolist(), list(frames.numbers(session, frames.knowing()))
-
-    def made(some: pa.Table, judged: pa.Table, reads: pd.DataFrame) -> list[pa.Table]:
-        read = _read(judged, reads, judge, slips, known)
-        if part.read_only:
-            read = read.loc[read["reference_source"].ne(JUDGE)]
-            judged = judged.filter(pc.is_in(judged["item_id"], pa.array(read.index, pa.int64())))
-        return [*_items(judged, read, judge, _Rows(some, "response_id"), criteria, schema)]
-
-    with ThreadPoolExecutor(1) as beside:  # a database in memory is of this thread alone
-        parts = (
-            (some, queries.judged(session, some, prompts), queries.reads(session, some).to_pandas())
-            for some in _by_examples(responses)
-        )
-        begun = (beside.submit(made, *found) for found in parts)
-        for ready, _ in pairwise(chain(begun, [None])):  # each once the next one is begun
-            yield from cast(Future[list[pa.Table]], ready).result()
+    parts = [pd.DataFrame({"item_id": [], "code": [], "verdict_id": [], "rater_id": []}, dtype=np.int64)]
+    for said in snapshot.verdicts(session):
+        own = np.flatnonzero(np.isin(said["rater_id"], prompts) & (responses.at(said["response_id"]) >= 0))
+        told = {
+            name: said[name].take(own) for name in ("response_id", "criterion_id", "code", "verdict_id", "rater_id")
+        }
+        item_ids = told.pop("response_id").astype(np.int64) * ITEM_BASE + told.pop("criterion_id")
+        parts.append(pd.DataFrame({"item_id": item_ids} | told))
+    every = pd.concat(parts[len(parts) > 1 :]).sort_values("rater_id", kind="stable")
+    return every.drop(columns="rater_id").drop_duplicates("item_id", keep="last")
 
 
-def _by_examples(responses: pa.Table) -> Iterator[pa.Table]:
-    """In parts of some thousands, each with all responses to its examples; one at least."""
-    of = responses["example_number"]
-    examples = of.unique()
-    n_examples = max(_RESPONSES * len(examples) // max(len(responses), 1), 1)
-    for start in range(0, max(len(examples), 1), n_examples):
-        yield responses.filter(pc.is_in(of, examples.slice(start, n_examples)))
-
-
-def _read(judged: pa.Table, reads: pd.DataFrame, judge: str, slips: list[int], known: list[int]) -> pd.DataFrame:
+def _read(session: "Session", items: pd.DataFrame, reads: pd.DataFrame, judge: str) -> pd.DataFrame:
     """What the table says of the items of which physicians have ever said anything, by item_id."""
-    beside = judged.filter(pc.is_in(judged["item_id"], pa.array(reads["item_id"].unique(), pa.int64()))).to_pandas()
-    whose = {"rater": judge, "rater_kind": RaterKind.JUDGE, "stage": Stage.JUDGE}
-    beside = beside.drop_duplicates("item_id", keep="last").assign(**whose)
+    slips, known = frames.slips(session)["verdict_id"], frames.numbers(session, frames.knowing())
+    beside = items.loc[items["item_id"].isin(reads["item_id"])]
+    words = pd.Series(snapshot.SAID, dtype="str").take(beside["code"].to_numpy()).to_numpy()
+    whose = {"rater": judge, "rater_kind": RaterKind.JUDGE, "stage": Stage.JUDGE, "explanation": None}
+    beside = beside.drop(columns=["code", "verdict_id"]).assign(label=words, **whose)
     found = labels_of_items(pd.concat([beside, reads.loc[reads["is_standing"]]], ignore_index=True), judge)
     first = reads.loc[reads["stage"].ne(Stage.ADJUDICATED)].groupby("item_id")["created_at"].min()
     found["first_read_at"] = first.reindex(found.index).where(found["n_reads"].gt(0))
@@ -122,34 +142,34 @@ def _read(judged: pa.Table, reads: pd.DataFrame, judge: str, slips: list[int], k
     return found.assign(knows_model=knows.where(knows))
 
 
-def _items(
-    judged: pa.Table, read: pd.DataFrame, judge: str, responses: _Rows, criteria: _Rows, schema: pa.Schema
-) -> Iterator[pa.Table]:
-    """The rows of some responses, in order: with the words of `read`, or of an item that nobody has read."""
-    labelled = judged["item_id"].to_numpy()
-    items, newest = np.unique(labelled[::-1], return_index=True)
-    unlabelled = read.index[~read.index.isin(items)].to_numpy(dtype=np.int64)
-    items = np.concatenate([items, unlabelled])
-    said = np.concatenate([len(labelled) - 1 - newest, np.full(len(unlabelled), len(labelled))])
-    of_response, of_criterion = np.divmod(items, ITEM_BASE)
-    order = np.lexsort((criteria.at(of_criterion), responses.at(of_response)))
-    by_judge = judged.rename_columns(["judge", "judge_label", "judge_explanation"])
-    by_judge = by_judge.set_column(0, "judge", pa.array([judge] * len(judged), pa.large_string()))
-    by_judge = pa.concat_tables([by_judge, pa.Table.from_pylist([{}], by_judge.schema)])  # nobody's: nothing
-    own = [name for name in schema.names if name in read.columns and name not in by_judge.column_names]
+def _told(read: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+    """The rows of `read`, without what is the judge's, and last of all that of an item which nobody has read."""
+    own = [name for name in schema.names if name in read.columns and not name.startswith("judge")]
     told = pa.Table.from_pandas(read[own], preserve_index=False).cast(pa.schema([schema.field(name) for name in own]))
-    unread = pa.Table.from_pylist([{name: _UNREAD.get(name) for name in own}], told.schema)
-    told = pa.concat_tables([told, unread])
-    for start in range(0, max(len(order), 1), _ITEMS):
-        some = order[start : start + _ITEMS]
-        places = read.index.get_indexer(pd.Index(items[some]))
-        columns: dict[str, Any] = responses.of(schema.names, of_response[some])
-        columns |= criteria.of(schema.names, of_criterion[some])
-        columns |= {name: by_judge[name].take(pa.array(said[some])) for name in by_judge.column_names}
-        columns |= _repeated(told, np.where(places < 0, len(read), places))
-        reference = columns["reference_label"].cast(pa.large_string())
-        columns["reference_label"] = pc.if_else(pa.array(places >= 0), reference, columns["judge_label"])
-        yield pa.table([columns[name] for name in schema.names], schema.names)
+    return pa.concat_tables([told, pa.Table.from_pylist([{name: _UNREAD.get(name) for name in own}], told.schema)])
+
+
+def _items(
+    items: pd.DataFrame,
+    texts: pa.Array,
+    judge: str,
+    read: pd.Index,
+    told: pa.Table,
+    responses: _Rows,
+    criteria: _Rows,
+    schema: pa.Schema,
+) -> pa.Table:
+    """The rows of some items, in order."""
+    of_response, of_criterion = np.divmod(items["item_id"].to_numpy(), ITEM_BASE)
+    codes, places = items["code"].to_numpy(), read.get_indexer(pd.Index(items["item_id"]))
+    columns: dict[str, Any] = responses.of(schema.names, of_response) | criteria.of(schema.names, of_criterion)
+    for name, code, words in (("judge", codes * 0, [judge]), ("judge_label", codes, snapshot.SAID)):
+        coded = pa.array(code, pa.int32(), mask=codes == _NONE)
+        columns[name] = pa.DictionaryArray.from_arrays(coded, pa.array(words, pa.large_string()))
+    columns |= {"judge_explanation": texts} | _repeated(told, np.where(places < 0, len(read), places))
+    reference, label = (columns[name].cast(pa.large_string()) for name in ("reference_label", "judge_label"))
+    columns["reference_label"] = pc.if_else(pa.array(places >= 0), reference, label)
+    return pa.table([columns[name] for name in schema.names], schema.names)
 
 
 # ---------------------------------------------------------------- a row a verdict
@@ -157,7 +177,7 @@ def _items(
 
 def verdicts(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> Iterator[pa.Table]:
     """What judges and physicians say, in the order in which it was written, in parts. Of judges all, but where the part names one."""
-    suspect, every = are_suspect(session), queries.response_columns(session)
+    suspect, every = are_suspect(session), queries.response_columns(session, schema.names)
     every = every.append_column("suspect", pa.array(map(suspect.get, every["response_id"].to_pylist()), pa.bool_()))
     fitting, read = _fitting(every, part)["response_id"], queries.read_items(session) if part.read_only else None
     known = dict.fromkeys(frames.numbers(session, frames.knowing()), True)

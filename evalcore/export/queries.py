@@ -1,17 +1,20 @@
 """What is taken away, out of the database: verdicts and what they are on, as columns; and what a paper has to say of how a study was done."""
 
+import json
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import BigInteger, Select, String, and_, cast, func, or_, select
+from sqlalchemy import JSON, BigInteger, Select, String, and_, bindparam, cast, func, or_, select
 from sqlmodel import Session, col
 
 from evalcore.runs.queries import rows
+from evalcore.study import snapshot
 from evalcore.study.frames import ITEM_BASE, frame, is_read, knowing, not_superseded
 from evalcore.study.schema import Ask, Outcome, RaterKind, ReadingState, RunKind, Stage
 from evalcore.study.tables import TABLES, Assignment, Example, Rater, Reading, Response, Task, Verdict
@@ -66,24 +69,29 @@ def rater_columns(session: Session) -> pa.Table:
     return columns(session, select(*named, rater.prompt_version))
 
 
-def response_columns(session: Session) -> pa.Table:
-    """One row a response, in the order in which tables list them; example_number is the example's, example_id its name."""
+def response_columns(session: Session, names: Collection[str]) -> pa.Table:
+    """One row a response, in the order of tables: example_number, example_id (a name), ...; completion_id if asked for."""
     response, example, model = TABLES["response"].c, TABLES["example"].c, TABLES["model"].c
-    statement = select(
-        response.id.label("response_id"),
-        response.example_id.label("example_number"),
-        response.model_id.label("model_number"),
-        response.dataset.label("evaluation"),
-        response.sample_index,
-        response.completion_id,
-        model.name.label("model"),
-        example.prompt_id.label("example_id"),
-        *(example[name] for name in ("dataset", "theme", "language", "canary")),
-    )
-    statement = statement.join(model.id.table, response.model_id == model.id)
-    statement = statement.join(example.id.table, response.example_id == example.id)
-    order = ("dataset", "example_id", "model", "response_id")
-    return columns(session, statement).sort_by([(name, "ascending") for name in order])
+    found, evaluations = snapshot.responses(session)
+    of_example = (example[name] for name in ("dataset", "theme", "language", "canary"))
+    examples = columns(session, select(example.id, example.prompt_id.label("example_id"), *of_example))
+    examples = examples.sort_by([("dataset", "ascending"), ("example_id", "ascending")])
+    models = columns(session, select(model.id, model.name.label("model"))).sort_by("model")
+    beside = [(examples, pa.array(found["example_id"], pa.int64())), (models, pa.array(found["model_id"], pa.int64()))]
+    places = [pc.index_in(numbers, table["id"]) for table, numbers in beside]
+    made = pa.table({"response_id": pa.array(found["id"], pa.int64()), "example_number": beside[0][1]})
+    made = made.append_column("sample_index", pa.array(found["sample_index"], pa.int64()))
+    called = pa.array(evaluations, pa.large_string()).take(pa.array(found["evaluation"]))
+    made = made.append_column("evaluation", called)
+    for (table, _), at in zip(beside, places, strict=True):
+        for name in table.column_names[1:]:
+            made = made.append_column(name, table[name].take(at))
+    if "completion_id" in names:
+        known = columns(session, select(response.id, response.completion_id).where(response.completion_id.is_not(None)))
+        made = made.append_column(
+            "completion_id", known["completion_id"].take(pc.index_in(made["response_id"], known["id"]))
+        )
+    return made.take(np.lexsort((found["id"], *reversed(places))))
 
 
 def criterion_columns(session: Session) -> pa.Table:
@@ -91,8 +99,8 @@ def criterion_columns(session: Session) -> pa.Table:
     criterion = TABLES["criterion"].c
     named = (criterion.id.label("criterion_id"), criterion.position.label("criterion_position"))
     words = (criterion.text.label("criterion"), criterion.points, criterion.axis, criterion.cluster)
-    statement = select(*named, *words)
-    return columns(session, statement.order_by(criterion.example_id, criterion.position))
+    found = columns(session, select(*named, *words, criterion.example_id))
+    return found.sort_by([("example_id", "ascending"), ("criterion_position", "ascending")]).drop_columns("example_id")
 
 
 def verdicts(session: Session, names: Collection[str]) -> Iterator[pa.Table]:
@@ -112,36 +120,35 @@ def verdicts(session: Session, names: Collection[str]) -> Iterator[pa.Table]:
         yield columns(session, statement.where(verdict.id.between(start, start + _VERDICTS - 1)).order_by(verdict.id))
 
 
-def judged(session: Session, responses: pa.Table, rater_ids: list[int]) -> pa.Table:
-    """What a judge says of some responses, by the newest of its prompts last: item_id, label, explanation."""
-    verdict = TABLES["verdict"].c
-    stands = verdict.label.is_not(None), not_superseded(), *_on_criteria(responses)
-    of_prompt = (verdict.rater_id == rater_id for rater_id in sorted(rater_ids) or [0])
-    asked = select(_item(verdict), verdict.label, verdict.explanation).where(*stands)
-    return pa.concat_tables(_together(session, asked.where(one)) for one in of_prompt)
+def explanations(session: Session, verdict_ids: "pd.Series[int]") -> pa.Array:
+    """What verdicts with these numbers say, in this order; null where one says nothing."""
+    verdict, connection = TABLES["verdict"].c, session.connection()
+    listed = bindparam("listed", json.dumps(sorted(verdict_ids.tolist())), String)
+    as_rows: Any = func.json_each(listed).table_valued("value").c.value
+    if connection.dialect.name == "postgresql":
+        as_rows = cast(func.json_array_elements_text(cast(listed, JSON)).column_valued(), BigInteger)
+    wanted = verdict.id.in_(select(as_rows)), verdict.explanation.is_not(None)
+    found = _together(session, select(verdict.id, verdict.explanation).where(*wanted))
+    return found["explanation"].take(pc.index_in(pa.array(verdict_ids), found["id"]))
 
 
 def _together(session: Session, statement: Select[Any]) -> pa.Table:
-    """The rows of a statement (a number and two texts, the first never missing), joined by the database: half the time of `columns`."""
-    number, first, second = statement.subquery().c
-    joined = (
-        func.aggregate_strings(column, between)
-        for column, between in ((cast(number, String), ","), (first, ","), (second, _BETWEEN))
-    )
-    n_rows, *cells = session.connection().execute(select(func.count(second), *joined)).one()
-    if not n_rows:
-        return columns(session, statement)
-    numbers, labels, texts = (
-        pc.split_pattern(pa.array([cell], pa.large_string()), between).flatten()
-        for cell, between in zip(cells, (",", ",", _BETWEEN), strict=True)
-    )
-    if not len(numbers) == len(texts) == n_rows:  # some text is missing, or holds the character itself
-        return columns(session, statement)
-    return pa.table([numbers.cast(pa.int64()), labels, texts], [number.name, first.name, second.name])
+    """The rows of a statement (a number, a text that is never missing), joined by the database: quicker than `columns`."""
+    number, said = statement.subquery().c
+    joined = func.aggregate_strings(cast(number, String), ","), func.aggregate_strings(said, _BETWEEN)
+    n_rows, *cells = session.connection().execute(select(func.count(), *joined)).one()
+    if n_rows:
+        numbers, texts = (
+            pc.split_pattern(pa.array([cell], pa.large_string()), between).flatten()
+            for cell, between in zip(cells, (",", _BETWEEN), strict=True)
+        )
+        if len(texts) == n_rows:  # else some text holds the character itself
+            return pa.table([numbers.cast(pa.int64()), texts], [number.name, said.name])
+    return columns(session, statement)
 
 
-def reads(session: Session, responses: pa.Table) -> pa.Table:
-    """All that physicians ever said of the criteria of some responses: what `reference.labels_of_items` asks for, item_id, and is_standing."""
+def reads(session: Session) -> pa.Table:
+    """All that physicians ever said of criteria: what `labels_of_items` asks for, item_id, and is_standing."""
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
     said = [
         "stage",
@@ -158,7 +165,7 @@ def reads(session: Session, responses: pa.Table) -> pa.Table:
     whose = (verdict.rater_id, rater.name.label("rater"), rater.kind.label("rater_kind"))
     number, told = verdict.id.label("verdict_id"), (verdict[name] for name in said)
     statement = select(number, _item(verdict), *whose, *told, standing)
-    return columns(session, _by_reviewers(statement).where(*_on_criteria(responses)))
+    return columns(session, _by_reviewers(statement).where(verdict.criterion_id.is_not(None)))
 
 
 def read_items(session: Session) -> pa.ChunkedArray:
@@ -176,15 +183,6 @@ def _by_reviewers(statement: Select[Any]) -> Select[Any]:
 
 def _item(verdict: Any) -> Any:
     return (cast(verdict.response_id, BigInteger) * ITEM_BASE + verdict.criterion_id).label("item_id")
-
-
-def _on_criteria(responses: pa.Table) -> tuple[Any, ...]:
-    """The condition that a verdict is on a criterion of some responses: by their examples and models, which are fewer."""
-    verdict, response = TABLES["verdict"].c, TABLES["response"].c
-    examples, models = (responses[name].unique().to_pylist() for name in ("example_number", "model_number"))
-    of_part = select(response.id).where(response.example_id.in_(examples), response.model_id.in_(models))
-    # as it stands SQLite would leave the index of reads for criterion_id
-    return verdict.response_id.in_(of_part), (verdict.criterion_id + 0).is_not(None)
 
 
 def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:

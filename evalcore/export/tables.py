@@ -9,11 +9,12 @@ import hmac
 import io
 import json
 import re
+from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -50,6 +51,8 @@ _AT_ONCE = 50_000
 """Rows whose lines are made at once."""
 _DANGEROUS = f"^'*[{re.escape(''.join(DANGEROUS))}]"
 """The cells that `csv_cells.guarded` puts a quote before."""
+_SOUGHT = ["dataset", "example_id", "response_id", "model"]
+"""Columns by which rows are sorted: of these alone Parquet says where which values are, half the work of writing."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 CODEBOOK: dict[str, list[tuple[str, str]]] = {}
 """Table name to pairs of column and meaning: the tables have exactly the columns of `codebook.csv`, in its order."""
@@ -195,15 +198,11 @@ def _criteria(session: Session, judge: str, part: Part) -> pd.DataFrame:  # noqa
     return _named(faulted_criteria(in_part(reads, part)))
 
 
-def write_csv(parts: Iterable[pa.Table], file: BinaryIO) -> None:
+def write_csv(parts: Iterable[pa.Table], file: BinaryIO, schema: pa.Schema) -> None:
     """CSV (RFC 4180) in UTF-8 with a header; missing values are empty cells; texts are guarded."""
-    has_header = False
-    for rows in parts:
-        if not has_header:
-            file.write(_lines(pa.table([[name] for name in rows.column_names], rows.column_names)))
-            has_header = True
-        for start in range(0, len(rows), _AT_ONCE):
-            file.write(_lines(rows.slice(start, _AT_ONCE)))
+    file.write(_lines(pa.table([[name] for name in schema.names], schema.names)))
+    some = (rows.slice(start, _AT_ONCE) for rows in parts for start in range(0, len(rows), _AT_ONCE))
+    file.writelines(columnar.ahead(_lines, some))
 
 
 def _lines(rows: pa.Table) -> memoryview:
@@ -249,25 +248,40 @@ def _words(values: pa.Array) -> pa.StringArray:
     return pc.if_else(pc.match_substring_regex(texts, '[,"\r\n]'), doubled, texts)
 
 
-def write_parquet(parts: Iterable[pa.Table], file: BinaryIO) -> None:
-    """Parquet, a row group a part; texts as they are."""
-    first, rest = next(parts := iter(parts)), parts
-    with pq.ParquetWriter(file, first.schema) as writer:
-        for rows in chain((first,), rest):
-            writer.write_table(rows)
+def write_parquet(parts: Iterable[pa.Table], file: BinaryIO, schema: pa.Schema) -> None:
+    """Parquet, a row group a part; texts as they are. A dictionary is written as one, which is read as the schema says."""
+    first = _coded(next(parts := iter(parts)), schema)
+    with pq.ParquetWriter(file, first.schema, store_schema=False, write_statistics=_SOUGHT) as writer:
+        writer.add_key_value_metadata(schema.metadata | {"ARROW:schema": b64encode(schema.serialize()).decode()})
+        writer.write_table(first)
+        for _ in columnar.ahead(lambda rows: writer.write_table(_coded(rows, schema)), parts):
+            pass
 
 
-def write_jsonl(parts: Iterable[pa.Table], file: BinaryIO) -> None:
+def _coded(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Of the schema's types, but dictionaries of texts stay, each word once in them and nulls outside."""
+    made = {}
+    for field, column in zip(schema, rows.columns, strict=True):
+        if pa.types.is_dictionary(column.type) and pa.types.is_large_string(field.type):
+            whole = column.combine_chunks()
+            words = whole.dictionary.dictionary_encode()
+            made[field.name] = pa.DictionaryArray.from_arrays(words.indices.take(whole.indices), words.dictionary)
+        else:
+            made[field.name] = column.cast(field.type)
+    return pa.table(made, metadata=schema.metadata)
+
+
+def write_jsonl(parts: Iterable[pa.Table], file: BinaryIO, schema: pa.Schema) -> None:
     """One JSON object a line; missing values are null; texts as they are."""
     for rows in parts:
-        made = records(rows.to_pandas())
+        made = records(rows.cast(schema).to_pandas())
         file.writelines(orjson.dumps(row, default=pd.Timestamp.isoformat) + b"\n" for row in made)
 
 
 def to_csv(items: pd.DataFrame) -> bytes:
     """The file of a table that is in memory."""
-    file = io.BytesIO()
-    write_csv([pa.Table.from_pandas(items, preserve_index=False)], file)
+    file, rows = io.BytesIO(), pa.Table.from_pandas(items, preserve_index=False)
+    write_csv([rows], file, rows.schema)
     return file.getvalue()
 
 
@@ -279,17 +293,16 @@ def write(
 ) -> tuple[int, set[str]]:
     """Write one of the tables, a part at a time: how many rows, and the names of the examples in them. The errors of `table`."""
     n_rows, named = 0, set[str]()
-    schema = None if file_format == "csv" else schema_of(what)  # CSV is made of dictionaries
 
     def counted_rows(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
         nonlocal n_rows
         for rows in parts:
             n_rows += len(rows)
             named.update(rows["example_id"].unique().to_pylist())
-            yield rows if schema is None else rows.cast(schema)
+            yield rows
 
     with in_parts(engine, what, part) as parts:
-        WRITERS[file_format](counted_rows(parts), file)
+        WRITERS[file_format](counted_rows(parts), file, schema_of(what))
     return n_rows, named
 
 

@@ -253,9 +253,8 @@ def _level_reads(filters: Filters) -> Select[Any]:
     """Examples on whose levels of care physicians have done what is asked for: of the fitting responses, else of cases themselves too."""
     responses = select(col(Response.id)).where(*response_conditions(filters)) if filters.on_responses() else None
     judge = filters.judge if filters.level is None else None  # else the one who says that level
-    read = select(col(Verdict.example_id)).where(
-        col(Verdict.criterion_id).is_(None), _stands(Verdict, RaterKind.REVIEWER)
-    )
+    stands = _stands(Verdict, RaterKind.REVIEWER, is_level=True)
+    read = select(col(Verdict.example_id)).where(col(Verdict.criterion_id).is_(None), stands)
     if responses is not None:
         read = read.where(col(Verdict.response_id).in_(responses))
     if judge is not None:
@@ -308,12 +307,12 @@ def _raters(kind: RaterKind, name: str | None = None) -> Select[Any]:
     return chosen if name is None else chosen.where(col(Rater.name) == name)
 
 
-def _stands(one: Any, kind: RaterKind, name: str | None = None) -> ColumnElement[bool]:
+def _stands(one: Any, kind: RaterKind, name: str | None = None, *, is_level: bool = False) -> ColumnElement[bool]:
+    by = col(one.stage) == Stage.JUDGE if kind is RaterKind.JUDGE else is_read(one)
+    if is_level:  # by the index of levels: that of reads would be walked with all that is said of criteria
+        by = func.coalesce(col(one.stage), "") != Stage.JUDGE
     return and_(
-        col(one.stage) == Stage.JUDGE if kind is RaterKind.JUDGE else is_read(one),
-        col(one.rater_id).in_(_raters(kind, name)),
-        col(one.label).is_not(None),
-        col(one.id).not_in(replaced()),
+        by, col(one.rater_id).in_(_raters(kind, name)), col(one.label).is_not(None), col(one.id).not_in(replaced())
     )
 
 
@@ -329,13 +328,13 @@ def _judged(same: _Same, judge: str | None, *, differs: bool = False) -> ColumnE
 
 
 def _differ(same: _Same, kind: RaterKind) -> list[ColumnElement[bool]]:
-    """The verdict is the last word of its rater, and so is another rater's of this kind with another label; adjudications apart."""
+    """The verdict is the last word of its rater, and a later rater's of this kind has another label; adjudications apart."""
     other = aliased(Verdict)
     by_physician = kind is RaterKind.REVIEWER
     differs = select(col(other.id)).where(
         same(other, Verdict),
         _stands(other, kind),
-        col(other.rater_id) != col(Verdict.rater_id),
+        col(other.rater_id) > col(Verdict.rater_id),  # each pair once
         col(other.stage) != Stage.ADJUDICATED,
         col(other.label) != col(Verdict.label),
         *([_last_word(same, other)] if by_physician else []),

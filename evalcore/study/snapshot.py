@@ -94,7 +94,7 @@ _KINDS = _kinds()
 def verdicts(session: Session) -> Iterator[Columns]:
     """What judges, their older prompts and their repeats say of criteria, as the session shows it; nothing that was taken back or replaced.
 
-    In parts, by number of the verdict: response_id, criterion_id, rater_id, code (of `SAID`).
+    In parts, by number of the verdict: verdict_id, response_id, criterion_id, rater_id, code (of `SAID`).
     """
     return _said(session, "verdict")
 
@@ -188,7 +188,7 @@ def _said(session: Session, kind: str) -> Iterator[Columns]:
         if not len(batch):
             continue
         found = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
-        number = found.pop("id")
+        number = found["verdict_id"] = found.pop("id")
         first, last = np.searchsorted(replacing, (number[0], number[-1] + 1))
         shown = [~np.isin(number, replacing[first:last])] if first < last else []
         shown += [~np.isin(found[name], list(rows)) for name, rows in off.items() if rows and name in found]

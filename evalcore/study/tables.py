@@ -99,10 +99,10 @@ def text_column(*, nullable: bool = False) -> Any:
 
 
 def index(name: str, *columns: str, unique: bool = False, where: str | None = None) -> sa.Index:
-    """An index over columns, or SQL of them; `where`: over some rows."""
+    """An index over columns, or SQL of them; `where`: over some rows; migrations say it of PostgreSQL, which takes time to load."""
     condition = None if where is None else sa.text(where)
     parts = [sa.text(column) if "(" in column else column for column in columns]
-    return sa.Index(name, *parts, unique=unique, sqlite_where=condition, postgresql_where=condition)
+    return sa.Index(name, *parts, unique=unique, sqlite_where=condition)
 
 
 _RESPONSE, _CRITERION, _REPLACES = (f"coalesce({name}, 0)" for name in ("response_id", "criterion_id", "supersedes"))
