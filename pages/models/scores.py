@@ -181,7 +181,9 @@ def _corrected_groups(scores: pd.DataFrame, words: str, grouping: str, pair: tup
         _group_figure(shown.loc[is_best], grouping)
         if n_more := shown.loc[~is_best, "model"].nunique():
             also = ", and the primary comparison" if pair else ""
-            more = f"{counted(n_more, 'more model')} (drawn above: the {MOST_DRAWN} best, by the mean over groups{also})"
+            more = (
+                f"{counted(n_more, 'more model')} (drawn above: the {MOST_DRAWN} best, by the mean over groups{also})"
+            )
             with _fold(more, "models_groups_more") as fold:
                 if fold.open:
                     _group_figure(shown.loc[~is_best], grouping, "_more")
