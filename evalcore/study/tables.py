@@ -99,7 +99,7 @@ def text_column(*, nullable: bool = False) -> Any:
 
 
 def index(name: str, *columns: str, unique: bool = False, where: str | None = None) -> sa.Index:
-    """An index over columns, or SQL of them; `where`: over some rows; migrations say it of PostgreSQL, which takes time to load."""
+    """An index over columns, or SQL of them; `where`: over some rows; the migration says it of PostgreSQL, which takes time to load."""
     condition = None if where is None else sa.text(where)
     parts = [sa.text(column) if "(" in column else column for column in columns]
     return sa.Index(name, *parts, unique=unique, sqlite_where=condition)

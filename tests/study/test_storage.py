@@ -15,7 +15,7 @@ from evalcore.errors import AlreadyChanged
 from evalcore.study import contents, frames, store
 from evalcore.study.db import connect, open_study, reading, reading_together, together, writing
 from evalcore.study.schema import Cause, Label, Severity, Stage, Verdict
-from evalcore.study.tables import AuditEvent, Verdict as VerdictRow
+from evalcore.study.tables import TABLES, AuditEvent, Verdict as VerdictRow
 from tests import world
 from tests.storage_steps import refused, rows
 
@@ -23,6 +23,19 @@ ALREADY_THERE = re.compile("(?i)unique|there already")
 
 
 # ---------------------------------------------------------------- constraints
+
+
+def test_an_index_over_some_rows_is_over_these_alone(database_url):
+    """Over all of them a unique one would refuse what it should not."""
+    engine = open_study(database_url)
+    said = "name, sql FROM sqlite_master" if engine.dialect.name == "sqlite" else "indexname, indexdef FROM pg_indexes"
+    with engine.connect() as connection:
+        found = {name: str(sql) for name, sql in connection.execute(text(f"SELECT {said}"))}
+    engine.dispose()
+    every = (one for table in TABLES.values() for one in table.indexes)
+    wanted = {one.name for one in every if one.dialect_options["sqlite"]["where"] is not None}
+    assert "ix_verdict_acuity" in wanted
+    assert {name for name, sql in found.items() if " WHERE " in sql and name.startswith("ix_")} == wanted
 
 
 @pytest.mark.parametrize("points", [0, 1_001, -1_001])

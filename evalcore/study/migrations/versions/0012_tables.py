@@ -13,6 +13,9 @@ down_revision = None
 
 def upgrade() -> None:
     connection = op.get_bind()
+    if connection.dialect.name == "postgresql":
+        for index in (index for table in Row.metadata.tables.values() for index in table.indexes):
+            index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
     Row.metadata.create_all(connection, checkfirst=False)
     if connection.dialect.name == "sqlite":
         # contentless: the index holds words, the texts stay in their own tables
