@@ -1,6 +1,7 @@
 """The tables with a row a verdict or an item, as Arrow's columns: what is said of many rows is held once, as a dictionary.
 
-What judges say is by far the most, and never a frame of pandas; what physicians said is few, and goes through the functions that all pages use.
+What judges say is by far the most: of it numbers are held whole, and texts a part at a time. What physicians said is few, and goes through the functions
+that all pages use.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
