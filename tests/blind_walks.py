@@ -106,7 +106,7 @@ class Walker:
             return made(files, content, *arguments, **named)
 
         def kept_maker(files: MediaFileManager, maker: Callable[[], bytes], *arguments: Any, **named: Any) -> str:
-            (self._bundles if str(named["file_name"]).endswith(".zip") else self._files).append(maker)
+            (self._bundles if str(named["file_name"]).endswith((".zip", "report.html")) else self._files).append(maker)
             return later(files, maker, *arguments, **named)
 
         # "Reading the cases" comes where that takes long: on a busy machine.
@@ -152,7 +152,7 @@ class Walker:
     def see(self, visit: Visit, *, with_files: bool = True) -> Sent:
         """Go there, and give back all that comes, with the files that are offered.
 
-        The bundle, which is the same whatever is chosen on the page, is asked for where somebody first meets it.
+        The bundle and the report, which are the same whatever is chosen on the page, are asked for where somebody first meets them.
         """
         app = at_address(visit.page)
         for key, value in visit.query.items():

@@ -1,5 +1,8 @@
 """Models: scores by the judge, by physicians and corrected, and who is really better. One section at a time."""
 
+from functools import partial
+from typing import Any
+
 import streamlit as st
 
 from evalcore.stats.wording import counted, listed
@@ -70,6 +73,14 @@ if models_choice.about(viewer, chosen)["is_labelled"]:
         numbers = models_choice.numbers(viewer, chosen)
         means = numbers.means if numbers.scores["enough"].any() else ""
         st.html(html.quiet(f"{models_choice.analysis_words(viewer, numbers)} {numbers.because} {means}"))
+        others: tuple[tuple[Any, ...], ...] = (
+            (scores.grouped, numbers.spec, scores.GROUPINGS[0]),
+            (pairs.judged_pairs, chosen, models_choice.SEED),
+            (scores.further, numbers.spec),
+            (scores.missing, numbers.spec, viewer),
+        )
+        asked = (partial(models_choice.computed, make, viewer, *of) for make, *of in others)
+        page_cache.ahead(viewer, *asked)
         chosen = numbers.spec if section in {GROUPS, MORE} else chosen
     SHOWN[section](viewer, chosen)
 else:

@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
+from queue import Queue
 from threading import Thread
+from time import sleep
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -20,7 +22,10 @@ from pages.shared import common
 
 _log = logging.getLogger(__name__)
 _Made = TypeVar("_Made")
+_Waiting = Queue[tuple[str, float, tuple[Callable[[], object], ...]]]
 THREAD = "read ahead"
+AHEAD_SECONDS = 1.5
+"""The page itself comes first."""
 KEPT: Mapping[str, Any] = {"bind": "query-params", "persist_state": "session"}
 """A control whose choice is kept in the address, and while another page is open."""
 
@@ -105,19 +110,39 @@ def read_ahead(person: Viewer) -> None:
 
 
 @cache
-def begun(location: str, person: Viewer) -> Thread:
-    """The thread that reads."""
-    thread = Thread(target=_read, args=(location, person), name=THREAD, daemon=True)
-    thread.start()
-    return thread
+def begun(place: str, person: Viewer) -> None:
+    """Have it read."""
+    _beside().put((place, 0, (partial(_read_all, person),)))
 
 
-def _read(location: str, person: Viewer) -> None:
-    try:
-        with common.at(location):
-            _read_all(person)
-    except Exception:  # noqa: BLE001 - the page that needs it meets the same, and says so
-        _log.debug("reading ahead broke off", exc_info=True)
+def ahead(person: Viewer, *asked: Callable[[], object]) -> None:
+    """What the other sections of a page ask first is computed while its lead or researcher looks at the one that is open, unless the study changes."""
+    if settings().read_ahead and person.roles & STUDY:
+        _beside().put((common.location(), AHEAD_SECONDS, asked))
+
+
+@cache
+def _beside() -> _Waiting:
+    waiting: _Waiting = Queue()
+    Thread(target=_work, args=(waiting,), name=THREAD, daemon=True).start()
+    return waiting
+
+
+def _work(waiting: _Waiting) -> None:
+    while True:
+        place, seconds, asked = waiting.get()
+        try:
+            with common.at(place):
+                version = common.version()
+                sleep(seconds)
+                for ask in asked:
+                    if seconds and common.version() != version:
+                        break
+                    ask()
+        except Exception:  # noqa: BLE001 - the page that needs it meets the same, and says so
+            _log.debug("reading ahead broke off", exc_info=True)
+        finally:
+            waiting.task_done()
 
 
 def _read_all(person: Viewer) -> None:

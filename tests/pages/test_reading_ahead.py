@@ -1,16 +1,18 @@
 """What the pages of results need is read while a lead is still elsewhere, and for nobody else."""
 
-import threading
+from functools import wraps
 
 import numpy as np
 import pytest
 import streamlit as st
 
 from evalcore.rubric import queries as rubric_queries
+from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from evalcore.study.policies import STUDY
 from evalcore.study.schema import Role, Viewer
 from evalcore.triage import queries as triage_queries
+from pages.models import scores
 from pages.shared import common, page_cache, triage_choice
 from tests import world
 from tests.triage_cases import drawn, stored
@@ -20,8 +22,9 @@ LEAD = Viewer(person_id=1, name="Ana Ruiz", roles=frozenset({Role.LEAD}))
 
 @pytest.fixture(autouse=True)
 def _afresh():
-    for kept in (st.cache_data, st.cache_resource, page_cache.begun):
-        (kept.clear if hasattr(kept, "clear") else kept.cache_clear)()
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    page_cache.begun.cache_clear()
 
 
 @pytest.fixture
@@ -42,11 +45,8 @@ def read(tmp_path, monkeypatch):
 
 
 def finish():
-    """Wait for what was begun; whether anything was."""
-    begun = [thread for thread in threading.enumerate() if thread.name == page_cache.THREAD]
-    for thread in begun:
-        thread.join(30)
-    return bool(begun)
+    """Wait until all is done that somebody asked for."""
+    page_cache._beside().join()
 
 
 def test_cases_are_there_before_a_lead_opens_triage(read):
@@ -57,7 +57,8 @@ def test_cases_are_there_before_a_lead_opens_triage(read):
     assert known.n_cases == len(triage_choice.read(LEAD, triage_choice.usual(known)).triage_data.cases) == 3
     assert read == ["imported"]
     page_cache.read_ahead(LEAD)
-    assert not finish()
+    finish()
+    assert read == ["imported"]
 
 
 def test_labels_of_criteria_are_there_before_a_lead_opens_models(read, tmp_path, monkeypatch):
@@ -73,14 +74,14 @@ def test_labels_of_criteria_are_there_before_a_lead_opens_models(read, tmp_path,
 @pytest.mark.parametrize("role", sorted(set(Role) - STUDY))
 def test_nothing_is_read_for_a_physician_who_only_reads(read, role):
     page_cache.read_ahead(Viewer(person_id=2, name="Dr. Noor", roles=frozenset({role})))
-    assert not finish()
+    finish()
     assert read == []
 
 
 def test_nothing_is_read_ahead_unless_the_server_says_so(read, monkeypatch):
     monkeypatch.delenv("OVERREAD_READ_AHEAD")
     page_cache.read_ahead(LEAD)
-    assert not finish()
+    finish()
     assert read == []
 
 
@@ -94,3 +95,47 @@ def test_a_study_that_cannot_be_read_is_left_to_the_page_that_needs_it(read, mon
     finish()
     with pytest.raises(RuntimeError, match="no such table"):
         page_cache.triage_data(LEAD)
+
+
+@pytest.fixture
+def soon(read, monkeypatch):
+    monkeypatch.setattr(page_cache, "AHEAD_SECONDS", 0.01)
+    monkeypatch.delenv("OVERREAD_READ_AHEAD")
+    return monkeypatch
+
+
+def test_what_other_sections_of_a_page_ask_first_is_there_when_they_are_opened(soon, open_page, demo_study):
+    made = []
+    for name in ("grouped", "further", "missing"):
+        make = getattr(scores, name)
+        soon.setattr(scores, name, wraps(make)(lambda *of, make=make, name=name: made.append(name) or make(*of)))
+    soon.setenv("OVERREAD_READ_AHEAD", "1")
+    open_page(demo_study, "models", "Mina Castell")
+    finish()
+    assert sorted(made) == ["further", "grouped", "missing"]
+    for section in ("By theme and axis", "More"):
+        assert not open_page(demo_study, "models", "Mina Castell", models_show=section).exception
+        finish()
+    assert sorted(made) == ["further", "grouped", "missing"]
+
+
+def test_nothing_more_is_computed_ahead_once_the_study_changes(soon, location):
+    soon.setenv("OVERREAD_READ_AHEAD", "1")
+    made = []
+
+    def change():
+        made.append("first")
+        with writing(common.engine()) as session:
+            store.add_person(session, "Dr. New", roles=[Role.REVIEWER], actor="set-up")
+
+    page_cache.ahead(LEAD, change, lambda: made.append("second"))
+    finish()
+    assert made == ["first"]
+
+
+def test_nothing_is_computed_ahead_for_a_physician_who_only_reads(soon):
+    soon.setenv("OVERREAD_READ_AHEAD", "1")
+    made = []
+    page_cache.ahead(Viewer(person_id=2, name="Dr. Noor", roles=frozenset({Role.REVIEWER})), lambda: made.append(1))
+    finish()
+    assert made == []

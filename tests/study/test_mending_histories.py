@@ -97,7 +97,9 @@ class History:
             )
             told = told.replace(f"_{was}_", f"_{now}_").replace(f"{was}_", f"{now}_") if was != "Judge A" else told
         dataset = self.called.get("healthbench")
-        if dataset and name == "hard.jsonl":  # a data set that is stated states its subset too: the file's name is not asked
+        if (
+            dataset and name == "hard.jsonl"
+        ):  # a data set that is stated states its subset too: the file's name is not asked
             dataset = f"{dataset}_hard"
         options = {"judge": self.called.get("Judge A", "Judge A"), "dataset": dataset}
         options = options if name not in ("cases.csv", "answers.csv", "levels.csv", "matrix.csv") else {}
