@@ -1,5 +1,7 @@
 """Judges: a judge's record, how it stands to physicians, and what its labels are worth. One section at a time."""
 
+from functools import partial
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -51,6 +53,7 @@ def show(section: str, judges: list[str], row: DeltaGenerator) -> None:
         persist_state="session",  # where one looks at physicians alone it is not drawn
         width=320,
     )
+    page_cache.ahead(viewer, partial(versions.ahead, viewer, judge))
     if section == RECORD:
         record.show(viewer, judge, judges, top, row)
         return

@@ -72,12 +72,20 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     st.subheader("Two prompts on physicians' reads", anchor=False)
     _prompts(viewer)
     st.subheader("Its own family", anchor=False)
-    with reading(common.engine()) as session:
-        own, table = contents.own_families(session), contents.family_table(session)
+    own, table = common.ask(contents.own_families), common.ask(contents.family_table)
     _families(viewer, judge, table)
     with st.expander("The table of families", icon=":material/table:"):
         _editor(viewer, table, is_own=bool(own))
     st.html(html.foot(FAMILY_FOOT if before is None else f"{DRIFT_FOOT} {FAMILY_FOOT}"))
+
+
+def ahead(viewer: Viewer, judge: str) -> None:
+    """What the section shows first of a judge: all labels of two judges are held against each other, which takes seconds in a large study."""
+    if judge not in judges_choice.computed(judges_choice.names, viewer):
+        return
+    if others := judges_choice.computed(_others, viewer, judge):
+        judges_choice.computed(_drift, viewer, others[0], judge)
+    judges_choice.computed(_favoured, viewer, judge, common.ask(contents.family_table))
 
 
 def _compared(engine: Engine, before: str, after: str, hidden: frozenset[int]) -> Compared:

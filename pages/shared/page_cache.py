@@ -136,8 +136,8 @@ def _work(waiting: _Waiting) -> None:
                 version = common.version()
                 sleep(seconds)
                 for ask in asked:
-                    if seconds and common.version() != version:
-                        break
+                    if seconds and (not waiting.empty() or common.version() != version):
+                        break  # a newer page, or a newer study
                     ask()
         except Exception:  # noqa: BLE001 - the page that needs it meets the same, and says so
             _log.debug("reading ahead broke off", exc_info=True)

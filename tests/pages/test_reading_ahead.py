@@ -12,6 +12,7 @@ from evalcore.study.db import open_study, writing
 from evalcore.study.policies import STUDY
 from evalcore.study.schema import Role, Viewer
 from evalcore.triage import queries as triage_queries
+from pages.judges import versions
 from pages.models import scores
 from pages.shared import common, page_cache, triage_choice
 from tests import world
@@ -117,6 +118,20 @@ def test_what_other_sections_of_a_page_ask_first_is_there_when_they_are_opened(s
         assert not open_page(demo_study, "models", "Mina Castell", models_show=section).exception
         finish()
     assert sorted(made) == ["further", "grouped", "missing"]
+
+
+def test_so_it_is_of_two_judges_labels(soon, open_page, demo_study):
+    made = []
+    for name in ("_drift", "_favoured"):
+        make = getattr(versions, name)
+        soon.setattr(versions, name, wraps(make)(lambda *of, make=make, name=name: made.append(name) or make(*of)))
+    soon.setenv("OVERREAD_READ_AHEAD", "1")
+    open_page(demo_study, "judges", "Mina Castell")
+    finish()
+    assert made == ["_drift", "_favoured"]
+    assert not open_page(demo_study, "judges", "Mina Castell", judges_show="Versions and families").exception
+    finish()
+    assert made == ["_drift", "_favoured"]
 
 
 def test_nothing_more_is_computed_ahead_once_the_study_changes(soon, location):
