@@ -50,6 +50,7 @@ def test_all_words_of_figures_take_the_ink_of_the_theme_without_a_reload(record:
     assert record.evaluate(INK) == [SLATE]
 
 
+@pytest.mark.slow
 def test_a_figure_is_saved_as_svg_and_png_on_white_in_the_ink_of_paper_whatever_the_theme(record: Page, saved):
     record.emulate_media(color_scheme="dark")
     expect(record.get_by_test_id("stApp")).to_have_css("color-scheme", "dark")
@@ -73,6 +74,7 @@ def test_the_numbers_of_a_figure_are_saved_with_their_intervals(saved):
     assert whole["told"].startswith(f"all criteria: {float(whole['across']):.0%}".replace("%", " %"))
 
 
+@pytest.mark.slow
 def test_what_is_printed_from_the_dark_is_light_tables_too(record: Page):
     record.emulate_media(color_scheme="dark")
     expect(record.get_by_test_id("stApp")).to_have_css("color-scheme", "dark")

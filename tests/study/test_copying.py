@@ -42,6 +42,7 @@ def told(location: str) -> dict[str, str]:
         engine.dispose()
 
 
+@pytest.mark.slow
 def test_a_study_is_the_same_in_postgresql_and_back_in_sqlite(demo_file, empty_postgres, tmp_path):
     there, back = copy_study(str(demo_file), empty_postgres), copy_study(empty_postgres, str(tmp_path / "back.db"))
     assert there.holds

@@ -313,7 +313,14 @@ HISTORIES: dict[str, list[Step]] = {
 }  # fmt: skip
 
 
+EVERYDAY = ("a verdict that took another's place gives it back", "work on what is withdrawn leaves, and comes back")
+"""The others are drawn by the property above too."""
+
+
 @pytest.mark.slow_on_postgresql
-@pytest.mark.parametrize("steps", HISTORIES.values(), ids=HISTORIES)
+@pytest.mark.parametrize(
+    "steps",
+    [pytest.param(s, id=name, marks=[] if name in EVERYDAY else [pytest.mark.slow]) for name, s in HISTORIES.items()],
+)
 def test_what_was_withdrawn_leaves_on_both_databases(database_url, steps):
     held(database_url, steps)
