@@ -35,7 +35,7 @@ def beside_reads(
     say met), is_drawn (one of them was drawn with a known probability), reference_drawn (of these alone),
     inclusion_probability (over all drawings); NaN where there is none.
     """
-    labels = _judged(session, set(counts["judge"]))
+    labels = _judged(session, set(counts["judge"])) if len(counts) else pd.DataFrame()
     if labels.empty:  # then neither reads nor what judges say is looked at
         return labels.reindex(columns=COLUMNS).astype({"judge": "category", "is_drawn": bool})
     labels = labels.merge(_reads(session, judged or partial(rubric_queries.judged, session)), on="item_id")

@@ -3,7 +3,7 @@
 import html
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 HALF = 0.5
+SIDES = {"across": "x", "up": "y"}
 _FIELD = re.compile(r"%\{(x|y|z|customdata|fullData\.name)(?:\[(\d+)\])?(?::([^}]*))?\}")
 
 
@@ -23,29 +24,29 @@ def numbers(figure: go.Figure) -> pd.DataFrame:
         up_is (the axes' titles), the ends of their intervals (_low, _high), value (of a cell), words (beside a mark), and told (what a pointer is told of
         it). Columns that hold nothing are left out.
     """
+    layout = figure.layout.to_plotly_json()  # plain: each look into a figure of Plotly costs as much as a mark
+    axes = {name: _Axis.of(axis) for name, axis in layout.items() if name[1:5] == "axis"}
+    traces = (trace.to_plotly_json() for trace in figure.data)
     rows = [
         row
-        for trace in figure.data
-        if trace.hoverinfo != "skip" or trace.text is not None
-        for row in _rows(figure, trace)
+        for trace in traces
+        if trace.get("hoverinfo") != "skip" or trace.get("text") is not None
+        for row in _rows(axes, trace)
     ]
     return pd.DataFrame(rows).replace({"": None}).dropna(axis="columns", how="all")
 
 
 class _Axis(NamedTuple):
-    """An axis, taken out of the figure once: each look into a figure of Plotly costs as much as a mark."""
-
-    title: str
-    places: list[Any]
-    names: list[str]
-    is_shown: bool
+    title: str | None = None
+    places: Sequence[Any] = ()
+    names: Sequence[str] = ()
+    is_shown: bool = True
 
     @classmethod
-    def of(cls, axis: Any) -> "_Axis":
-        has_names = axis.ticktext is not None and axis.tickvals is not None
-        names = list(map(_plain, axis.ticktext)) if has_names else []
-        places = list(axis.tickvals) if has_names else []
-        return cls(_plain(axis.title.text), places, names, axis.visible is not False)
+    def of(cls, axis: Mapping[str, Any]) -> "_Axis":
+        has_names = axis.get("ticktext") is not None and axis.get("tickvals") is not None
+        names, places = (list(map(_plain, axis["ticktext"])), list(axis["tickvals"])) if has_names else ([], [])
+        return cls(_plain(axis.get("title", {}).get("text")), places, names, axis.get("visible") is not False)
 
     def named(self, place: Any) -> Any:
         """What stands at a place, or nearest to it; the place itself where the axis has no names."""
@@ -55,19 +56,17 @@ class _Axis(NamedTuple):
         return self.names[nearest] if abs(self.places[nearest] - place) < HALF else place
 
 
-def _rows(figure: go.Figure, trace: Any) -> list[dict[str, Any]]:
-    if trace.type == "sankey":
-        flows = zip(trace.link.source, trace.link.target, trace.link.value, strict=True)
-        names = list(map(_plain, trace.node.label))
+def _rows(axes_of: Mapping[str, _Axis], trace: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if trace["type"] == "sankey":
+        flows = zip(*(trace["link"][name] for name in ("source", "target", "value")), strict=True)
+        names = list(map(_plain, trace["node"]["label"]))
         return [{"series": names[start], "words": names[end], "value": n} for start, end, n in flows]
-    axes = {
-        "across": _Axis.of(figure.layout[f"xaxis{(trace.xaxis or 'x')[1:]}"]),
-        "up": _Axis.of(figure.layout[f"yaxis{(trace.yaxis or 'y')[1:]}"]),
-    }
-    series, template = _plain(trace.name or ""), trace.hovertemplate
+    named_axes = {side: f"{name}axis{trace.get(f'{name}axis', name)[1:]}" for side, name in SIDES.items()}
+    axes = {side: axes_of.get(name, _Axis()) for side, name in named_axes.items()}
+    series, template = _plain(trace.get("name") or ""), trace.get("hovertemplate")
     titles = {f"{side}_is": axis.title for side, axis in axes.items() if axis.is_shown}
     rows = []
-    for mark in _cells(trace) if trace.type == "heatmap" else _marks(trace):
+    for mark in _cells(trace) if trace["type"] == "heatmap" else _marks(trace):
         said = mark.pop("said")
         named = {side: axis.named(mark[side]) for side, axis in axes.items()}
         fields = {"x": named["across"], "y": named["up"], "z": mark.get("value"), "fullData.name": series}
@@ -78,10 +77,10 @@ def _rows(figure: go.Figure, trace: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _cells(trace: Any) -> list[dict[str, Any]]:
-    cells, told = trace.z, trace.customdata
-    down = range(len(cells)) if trace.y is None else trace.y
-    along = range(len(cells[0]) if len(cells) else 0) if trace.x is None else trace.x
+def _cells(trace: Mapping[str, Any]) -> list[dict[str, Any]]:
+    cells, told = trace["z"], trace.get("customdata")
+    down = range(len(cells)) if trace.get("y") is None else trace["y"]
+    along = range(len(cells[0]) if len(cells) else 0) if trace.get("x") is None else trace["x"]
     return [
         {"across": x, "up": y, "value": z, "said": None if told is None else told[row][column]}
         for row, (y, line) in enumerate(zip(down, cells, strict=True))
@@ -90,14 +89,14 @@ def _cells(trace: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _marks(trace: Any) -> list[dict[str, Any]]:
-    x, y = (() if place is None else list(place) for place in (trace.x, trace.y))
-    text, told = trace.text, trace.customdata
+def _marks(trace: Mapping[str, Any]) -> list[dict[str, Any]]:
+    x, y = (() if place is None else list(place) for place in map(trace.get, ("x", "y")))
+    text, told = trace.get("text"), trace.get("customdata")
     columns: dict[str, Any] = {"across": x, "up": y}
     columns["words"] = [_plain(text)] * len(x) if text is None or isinstance(text, str) else list(map(_plain, text))
     columns["said"] = [None] * len(x) if told is None else list(told)
-    for side, at, bars in (("across", x, trace.error_x), ("up", y, trace.error_y)):
-        above, below = bars.array, bars.arrayminus
+    for side, at, bars in (("across", x, trace.get("error_x", {})), ("up", y, trace.get("error_y", {}))):
+        above, below = bars.get("array"), bars.get("arrayminus")
         if above is not None:
             places = np.asarray(at, dtype=float)
             below = above if below is None else below

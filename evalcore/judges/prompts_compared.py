@@ -88,8 +88,12 @@ def compare(
     *,
     stated: Mapping[str, Mapping[str, Sequence[MadeWith]]],
     blind: Collection[int] = (),
+    reads: pd.DataFrame | None = None,
 ) -> Compared:
-    """Two of `prompts` on physicians' blind first reads; `stated`: of each judge what its versions were made with; `blind`: conversations not shown."""
+    """Two of `prompts` on physicians' blind first reads; `stated`: of each judge what its versions were made with; `blind`: conversations not shown.
+
+    `reads`: all that physicians say (None: read here).
+    """
     known = prompts(session)
     for name in (before, after):
         if name not in known:
@@ -98,7 +102,7 @@ def compare(
             )
     if before == after:
         refuse(f"expected two prompts, got {before} twice")
-    given = first_reads(queries.reads(session))
+    given = first_reads(queries.reads(session) if reads is None else reads)
     reads = given.loc[given["met"].notna() & ~given["example_id"].isin(list(blind))]
     reads = reads.assign(label=np.where(reads["met"].eq(1), Label.MET, Label.NOT_MET))
     examples = sorted(set(reads["example_id"].tolist()))

@@ -107,7 +107,7 @@ def _reads(rubric_data: RubricData, families: Mapping[str, str]) -> tuple[pd.Dat
     items = rubric_data.items.iloc[read["row"].to_numpy(dtype=np.int64)].reset_index(drop=True)
     reads = read[["row", "met", "weight"]].reset_index(drop=True).assign(
         model=items["model"].astype("category"),
-        family=items["model"].astype(object).map(lambda name: families.get(name, "")),
+        family=items["model"].map(lambda name: families.get(name, "")).astype(object),
         example=items["example_id"],
         is_desirable=items["points"].gt(0),
     )  # fmt: skip
@@ -122,7 +122,7 @@ def _sides(
 ) -> tuple[Floats, Truths, Truths]:
     labels = rubric_data.judged[judge].to_numpy(dtype=float)[reads["row"].to_numpy(dtype=np.int64)]
     has_family = ~np.isnan(labels) & reads["family"].ne("").to_numpy()
-    is_own = np.array([name == family for name in reads["family"]], dtype=bool)
+    is_own = reads["family"].eq(family or "").to_numpy(dtype=bool)
     return labels, has_family & is_own, has_family & ~is_own
 
 

@@ -128,12 +128,13 @@ def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float)
     """The share of each group among all units: a unit is counted once for each group, as a hit in its own."""
     counted = tallied.loc[tallied[column].gt(0)]
     n_units = counted[column].to_numpy(dtype=float)
-    clusters = np.asarray(pd.factorize(counted["example_id"])[0])
-    own = pd.Index(groups).get_indexer(pd.Index(counted["group"]))
-    each = np.repeat(np.arange(len(groups)), len(counted))
-    hits = np.where(np.tile(own, len(groups)) == each, np.tile(n_units, len(groups)), 0.0)
-    sizes, clusters = np.tile(n_units, len(groups)), np.tile(clusters, len(groups))
-    shares = grouped_shares(hits, clusters, each, len(groups), sizes=sizes, level=level)
+    clusters, example_ids = pd.factorize(counted["example_id"])
+    own, n, n_groups = pd.Index(groups).get_indexer(pd.Index(counted["group"])), len(example_ids), len(groups)
+    hit = own >= 0
+    hits = np.bincount((own * n + clusters)[hit], n_units[hit], n_groups * n)
+    sizes = np.tile(np.bincount(clusters, n_units, n), n_groups)
+    each, clusters = np.repeat(np.arange(n_groups), n), np.tile(np.arange(n), n_groups)
+    shares = grouped_shares(hits, clusters, each, n_groups, sizes=sizes, level=level)
     return shares[["share", "low", "high"]].set_axis(pd.Index(groups))
 
 

@@ -20,10 +20,10 @@ from evalcore.rubric.corrected import (
     estimates_of,
     estimator_inputs,
 )
-from evalcore.rubric.data import RubricData
+from evalcore.rubric.data import Responses, RubricData
 from evalcore.rubric.finding import CLEAR_BELOW, difference_words, score_words
 from evalcore.rubric.scores import OF_CRITERIA, OF_EXAMPLES
-from evalcore.stats.arrays import Floats, Numbers
+from evalcore.stats.arrays import Floats, Numbers, codes_of
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import chance_words, counted, listed
@@ -33,7 +33,7 @@ GROUPINGS = (*OF_EXAMPLES, *OF_CRITERIA)
 DIFFERENCE, JUDGE_ERROR = "difference", "judge_error"
 SHOWN = JUDGE, CORRECTED  # what the Models page shows of a group, and a test compares
 TEST_COLUMNS = ["evaluation", "about", "model_1", "model_2", "n_groups", "n_left_out", "f", "df_1", "df_2", "p"]
-NEEDED = ("response_id", "example_id", "points", "n_expected", "model", "evaluation", "reachable", "n_chars")
+NEEDED = ("example_id", "n_expected", "model", "evaluation", "reachable", "n_chars")  # of responses
 NEVER = np.iinfo(np.int32).max  # more criteria than any response has: it is then not whole
 PLURALS = {"category": "categories", "axis": "axes", "difficulty": "difficulties", "specialty": "specialties"}
 Groups = Mapping[str, Sequence[EstimatorInputs]]
@@ -55,19 +55,20 @@ def by_group(
         rubric_data = rubric_data.by(list(judges))
     if grouping in TASK_TAGS and grouping not in rubric_data.items:
         return {}
-    codes, names = pd.factorize(rubric_data.items[grouping], sort=True)
-    items, of_items = rubric_data.items, rubric_data.responses
-    rubric_data = replace(rubric_data, items=items[list(NEEDED)], repeats=pd.DataFrame())
+    (codes, names), of_items = codes_of(rubric_data.items[grouping]), rubric_data.responses
+    table, items = of_items.table[list(NEEDED)], rubric_data.items[["points"]]
     if grouping in OF_CRITERIA:  # a response is asked the criteria of one group after the other
         known = items["points"].notna().to_numpy()
         for judge in rubric_data.judges:
             known = known & rubric_data.judged[judge].notna().to_numpy()
-        whole = of_items.n_of(known) >= of_items.table["n_expected"].to_numpy(dtype=np.float64)
-        n_expected = np.where(whole, 0, NEVER)[of_items.codes]
-        rubric_data = replace(rubric_data, items=rubric_data.items.assign(n_expected=n_expected))
+        whole = of_items.n_of(known) >= table["n_expected"].to_numpy(dtype=np.float64)
+        table = table.assign(n_expected=np.where(whole, 0, NEVER))
+    rubric_data = replace(rubric_data, items=items, repeats=pd.DataFrame())
+    rubric_data.kept["responses"] = Responses(items, of_items.codes, table)
     return {
-        str(name): estimator_inputs(rubric_data.where(codes == code), judges=judges, settled=settled, weights=weights)
-        for code, name in enumerate(names)
+        str(name): estimator_inputs(part, judges=judges, settled=settled, weights=weights)
+        for name, part in zip(names, rubric_data.parts(codes, len(names)), strict=True)
+        if len(part.items)
     }
 
 

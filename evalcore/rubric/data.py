@@ -1,6 +1,6 @@
 """What everybody says of every criterion of every response (an item), as frames that fit in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.stats.arrays import Floats, Numbers, Truths, occurring, quotient, runs_of
+from evalcore.stats.arrays import Floats, Numbers, Truths, occurring, quotient, rows_by_code, runs_of
 from evalcore.study.schema import REPEAT, Selection, Stage
 
 ITEM_COLUMNS = (
@@ -65,16 +65,22 @@ class RubricData:
         mask = np.asarray(kept, dtype=bool)
         if mask.all():
             return self
-        numbers = np.cumsum(mask) - 1
-        rows = self.reads["row"].to_numpy()
-        reads = self.reads.loc[mask[rows]].reset_index(drop=True)
-        return replace(
-            self,
-            items=self.items.loc[mask].reset_index(drop=True),
-            judged=self.judged.loc[mask].reset_index(drop=True),
-            reads=reads.assign(row=numbers[reads["row"].to_numpy()]),
-            repeats=self.repeats.loc[mask].reset_index(drop=True) if self.repeats.shape[1] else self.repeats,
-        )
+        return self._taken(np.flatnonzero(mask), mask[self.reads["row"].to_numpy()])
+
+    def parts(self, codes: Numbers, n: int) -> Iterator["RubricData"]:
+        """The items of each of n codes, one part after the other, likewise; what has none (-1) is in no part."""
+        by_code, of_reads = rows_by_code(codes + 1, n + 1)[1:], codes[self.reads["row"].to_numpy()]
+        return (self._taken(rows, of_reads == code) for code, rows in enumerate(by_code))
+
+    def _taken(self, rows: Numbers, of_reads: Truths) -> "RubricData":
+        reads, known = self.reads.loc[of_reads].reset_index(drop=True), self.kept.get("responses")
+        items, judged = (table.take(rows).reset_index(drop=True) for table in (self.items, self.judged))
+        repeats = self.repeats.take(rows).reset_index(drop=True) if self.repeats.shape[1] else self.repeats
+        reads = reads.assign(row=np.searchsorted(rows, reads["row"].to_numpy()))
+        part = replace(self, items=items, judged=judged, reads=reads, repeats=repeats)
+        if known is not None:
+            part.kept["responses"] = known.of(items, rows)
+        return part
 
     def without(self, example_ids: frozenset[int]) -> "RubricData":
         """Without these examples, and without the names that only they hold."""
@@ -120,15 +126,22 @@ class RubricData:
 class Responses:
     """The responses that items belong to, by number, and what each of them is on the whole."""
 
-    def __init__(self, items: pd.DataFrame) -> None:
-        self._items = items
-        self.codes, self.firsts = runs_of(items["response_id"].to_numpy())
+    def __init__(self, items: pd.DataFrame, response: Numbers | None = None, table: pd.DataFrame | None = None) -> None:
+        self._items, self._table = items, table
+        self.codes, self.firsts = runs_of(items["response_id"].to_numpy() if response is None else response)
         """By item the row of its response, and by response its first item."""
+
+    def of(self, items: pd.DataFrame, rows: Numbers) -> "Responses":
+        """Those of some of the items, which are these rows; what is known of them is not looked up in the items again."""
+        codes = self.codes[rows]
+        kept = np.flatnonzero(np.bincount(codes, minlength=len(self.firsts)))
+        table = self._table if self._table is None else self._table.take(kept).reset_index(drop=True)
+        return Responses(items, codes, table)
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """The columns of the items, of each response's first item."""
-        return self._items.take(self.firsts).reset_index(drop=True)
+        return self._items.take(self.firsts).reset_index(drop=True) if self._table is None else self._table
 
     @cached_property
     def n_items(self) -> Numbers:
@@ -144,7 +157,7 @@ class Responses:
     @cached_property
     def is_scored(self) -> Truths:
         """Which have points on every criterion, all criteria that are asked, and positive points among them."""
-        is_whole = self.n_items >= self._items["n_expected"].to_numpy()[self.firsts]
+        is_whole = self.n_items >= self.table["n_expected"].to_numpy()
         return is_whole & (self.possible > 0) & ~self.any_of(self._items["points"].isna().to_numpy())
 
     def n_of(self, is_item: Truths) -> Numbers:

@@ -31,29 +31,31 @@ MOVED = {
 }
 
 
-Measured = tuple[pd.DataFrame, pd.DataFrame, str, bool, str]
-"""The record of a judge, what became of first reads, which reads enter, whether that can be chosen, and the label's effect."""
+Measured = tuple[pd.DataFrame, str, bool]
+"""The record of a judge, which reads enter, and whether that can be chosen."""
 
 
 def _measured(seen: pd.DataFrame, which: metric.Reads | None) -> Measured:
     answered = seen.loc[seen["label"].isin(metric.ANSWERS)]
+    return metric.judge_record(seen, which), metric.reads_words(answered, which), metric.is_choice(answered)
+
+
+def _shifted(seen: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """What became of first reads, and the label's effect in words."""
     effect = shift.effect(seen)
     return (
-        metric.judge_record(seen, which),
         shift.anchoring(seen, by=(*shift.DEFAULT_GROUPINGS, "rater")),
-        metric.reads_words(answered, which),
-        metric.is_choice(answered),
         "" if effect is None else shift.effect_words(effect),
     )
 
 
+def _seen(viewer: Viewer, judge: str) -> pd.DataFrame:
+    return visible_verdicts(common.blind_reads(judge), None, common.blind(viewer))
+
+
 def measured(viewer: Viewer, judge: str, which: metric.Reads | None = None) -> Measured:
     """What the reads say of a judge that the viewer may see; of conversations that wait not even their own, since a read beside the label tells the label."""
-
-    def seen() -> pd.DataFrame:
-        return visible_verdicts(common.blind_reads(judge), None, common.blind(viewer))
-
-    return page_cache.computed(_measured, viewer, seen, which, about=judge)
+    return page_cache.computed(_measured, viewer, lambda: _seen(viewer, judge), which, about=judge)
 
 
 def is_read(viewer: Viewer, judge: str) -> bool:
@@ -126,8 +128,9 @@ def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
 
 def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator, row: DeltaGenerator) -> None:
     """The record, with its heading in `top` and its controls in `row`."""
-    which = judges_choice.chosen_reads(row, asked=measured(viewer, judge)[3])
-    record, shifts, selection, _, effect = measured(viewer, judge, which)
+    which = judges_choice.chosen_reads(row, asked=measured(viewer, judge)[2])
+    record, selection, _ = measured(viewer, judge, which)
+    shifts, effect = page_cache.computed(_shifted, viewer, lambda: _seen(viewer, judge), about=judge)
     waiting = common.blind(viewer)
     if not record["n"].any():
         with top:

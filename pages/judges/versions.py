@@ -88,10 +88,11 @@ def ahead(viewer: Viewer, judge: str) -> None:
     judges_choice.computed(_favoured, viewer, judge, common.ask(contents.family_table))
 
 
-def _compared(engine: Engine, before: str, after: str, hidden: frozenset[int]) -> Compared:
+def _compared(engine: Engine, before: str, after: str, viewer: Viewer) -> Compared:
     with reading(engine) as session:
         said = {rater.name: stated(session, rater.name) for rater in prompts_compared.prompts(session).values()}
-        return prompts_compared.compare(session, before, after, stated=said, blind=hidden)
+        known: Any = {"reads": common.rubric_data(viewer).reads, "blind": common.blind(viewer)}
+        return prompts_compared.compare(session, before, after, stated=said, **known)
 
 
 def _prompts(viewer: Viewer) -> None:
@@ -107,7 +108,7 @@ def _prompts(viewer: Viewer) -> None:
     if before is None or after is None:
         return
     with common.shown_errors():
-        found = page_cache.computed(_compared, viewer, common.engine, before, after, common.blind(viewer))
+        found = page_cache.computed(_compared, viewer, common.engine, before, after, viewer)
         st.html(html.finding(found.sentences[0]))
         for sentence in found.sentences[1:]:
             st.html(html.quiet(sentence))

@@ -345,10 +345,10 @@ def broken(session: Session) -> "pd.DataFrame":
     statement = (
         "SELECT response.id AS response_id, response.example_id, example.dataset, example.prompt_id, model.name AS model, "  # noqa: S608 - our own words
         "response.dataset AS evaluation, response.sample_index, broken.reason, broken.marked_by, broken.at AS marked_at "
-        f"FROM broken_response AS broken JOIN {response} ON response.id = broken.response_id "
-        f"JOIN {example} ON example.id = response.example_id JOIN {model} ON model.id = response.model_id "
-        "WHERE broken.reason IS NOT NULL ORDER BY response.id"
-    )
+        f"FROM broken_response AS broken CROSS JOIN {response} CROSS JOIN {example} CROSS JOIN {model} "
+        "WHERE response.id = broken.response_id AND example.id = response.example_id AND model.id = response.model_id "
+        "AND broken.reason IS NOT NULL ORDER BY response.id"
+    )  # SQLite joins in this order: it would else go through all responses
     return frame(session, sa.text(statement).columns(marked_at=UtcDateTime()))
 
 
