@@ -133,15 +133,14 @@ def _judged(session: "Session", judge: str, responses: _Rows) -> pa.Table:
         for row in queries.rater_columns(session).to_pylist()
         if (row["rater"], row["rater_kind"]) == (judge, RaterKind.JUDGE) and REPEAT not in row["prompt_version"]
     ]
-    numbers = ("response_id", "criterion_id", "rater_id", "verdict_id")
-    kinds = pa.schema([("block", pa.int16()), ("code", pa.int8()), *((name, pa.int32()) for name in numbers)])
+    numbers = dict.fromkeys(("response_id", "criterion_id", "rater_id", "verdict_id"), pa.int32())
+    kinds = pa.schema({"block": pa.int16(), "code": pa.int8()} | numbers)
     parts = [kinds.empty_table()]
     for said in snapshot.verdicts(session):
         own = np.flatnonzero(np.isin(said["rater_id"], prompts))
         places = responses.at(said["response_id"].take(own))
         own, block = own[places >= 0], places[places >= 0] // _RESPONSES
-        columns = {name: said[name].take(own) for name in ("code", *numbers)} | {"block": block}
-        parts.append(pa.table([pa.array(columns[field.name], field.type) for field in kinds], kinds))
+        parts.append(pa.table({"block": block} | {name: said[name].take(own) for name in kinds.names[1:]}).cast(kinds))
     every = pa.concat_tables(parts)
     return every.take(np.argsort(every["block"].to_numpy(), kind="stable"))
 

@@ -71,25 +71,24 @@ def rater_columns(session: Session) -> pa.Table:
 
 
 def response_columns(session: Session, names: Collection[str]) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """One row a response, in the order of tables: response_id, example_number, model_number, ...; completion_id if asked for. Then examples, and models."""
+    """Responses in the order of tables, each with its example_number and model_number; examples; and models."""
     response, example, model = TABLES["response"].c, TABLES["example"].c, TABLES["model"].c
     found, evaluations = snapshot.responses(session)
     named = (example.id.label("example_number"), example.prompt_id.label("example_id"))
     examples = columns(session, select(*named, example.dataset, example.theme, example.language, example.canary))
     examples = examples.sort_by([("dataset", "ascending"), ("example_id", "ascending")])
     models = columns(session, select(model.id.label("model_number"), model.name.label("model"))).sort_by("model")
-    made = pa.table(
-        {
-            "response_id": pa.array(found["id"], pa.int64()),
-            "example_number": pa.array(found["example_id"], pa.int64()),
-            "model_number": pa.array(found["model_id"], pa.int64()),
-        }
-    )
+    numbers = {
+        "response_id": "id",
+        "example_number": "example_id",
+        "model_number": "model_id",
+        "sample_index": "sample_index",
+    }
+    made = pa.table({name: pa.array(found[of], pa.int64()) for name, of in numbers.items()})
     if "evaluation" in names:
         called = pa.array(evaluations, pa.large_string()).take(pa.array(found["evaluation"]))
         known = columns(session, select(response.id, response.completion_id).where(response.completion_id.is_not(None)))
         said = known["completion_id"].take(pc.index_in(made["response_id"], known["id"]))
-        made = made.append_column("sample_index", pa.array(found["sample_index"], pa.int64()))
         made = made.append_column("evaluation", called).append_column("completion_id", said)
     places = [pc.index_in(made[table.column_names[0]], table[0]) for table in (models, examples)]
     return made.take(np.lexsort((found["id"], *places))), examples, models
@@ -122,7 +121,7 @@ def verdicts(session: Session, names: Collection[str]) -> Iterator[pa.Table]:
 
 
 def explanations(session: Session, verdict_ids: npt.NDArray[np.int64]) -> pa.Array:
-    """What verdicts with these numbers say, in this order; null where one says nothing. The database joins the texts: quicker than rows."""
+    """What verdicts with these numbers say, in this order; null where one says nothing. The database joins them: quicker."""
     verdict, numbers = TABLES["verdict"].c, np.sort(verdict_ids)
     ends = [numbers[np.diff(numbers, **beside) != 1] for beside in ({"prepend": -2}, {"append": -2})]
     run = _listed(session, np.stack(ends, axis=1).tolist())
@@ -153,22 +152,12 @@ def _listed(session: Session, numbers: list[Any]) -> Any:
 
 
 def reads(session: Session, response_ids: npt.NDArray[np.int64]) -> pa.Table:
-    """All that physicians ever said of the criteria of these responses: what `labels_of_items` asks for, item_id, and is_standing."""
+    """All that physicians ever said of these responses by criterion: as `labels_of_items` asks, item_id, is_standing."""
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
-    said = [
-        "stage",
-        "label",
-        "explanation",
-        "cause",
-        "severity",
-        "selection",
-        "inclusion_probability",
-        "blinded",
-        "created_at",
-    ]
+    said = ("stage", "label", "explanation", "cause", "severity", "selection", "inclusion_probability", "blinded")
     standing = (verdict.label.is_not(None) & not_superseded()).label("is_standing")
     whose = (verdict.rater_id, rater.name.label("rater"), rater.kind.label("rater_kind"))
-    number, told = verdict.id.label("verdict_id"), (verdict[name] for name in said)
+    number, told = verdict.id.label("verdict_id"), (verdict[name] for name in (*said, "created_at"))
     of_these = verdict.response_id.in_(select(cast(cast(_listed(session, response_ids.tolist()), String), BigInteger)))
     statement = select(number, _item(verdict), *whose, *told, standing)
     return columns(session, _by_reviewers(statement).where(_item(verdict).is_not(None), of_these))
@@ -193,15 +182,9 @@ def _item(verdict: Any) -> Any:
 
 def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Physicians' standing blind first reads of criteria, one row a read; person_id is missing where the physician is known from a file alone."""
-    columns: list[Any] = [
-        col(Verdict.response_id),
-        col(Verdict.criterion_id),
-        col(Rater.name).label("rater"),
-        col(Rater.person_id),
-        col(Verdict.guideline_version),
-        col(Verdict.created_at),
-        col(Verdict.id).in_(knowing()).label("knows_model"),
-    ]
+    of_read = map(col, (Verdict.response_id, Verdict.criterion_id, Verdict.guideline_version, Verdict.created_at))
+    knows = col(Verdict.id).in_(knowing()).label("knows_model")
+    columns: list[Any] = [*of_read, col(Rater.name).label("rater"), col(Rater.person_id), knows]
     blinded = col(Verdict.blinded).is_(None) | col(Verdict.blinded).is_(True)
     return frame(session, _first(columns, hidden).where(blinded))
 
