@@ -95,9 +95,8 @@ def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> I
     slips, known = frames.slips(session)["verdict_id"], frames.numbers(session, frames.knowing())
 
     def found() -> Iterator[tuple[pd.DataFrame, pa.Array, pd.Index, pa.Table]]:
-        bounds = np.searchsorted(said["block"], np.arange(len(responses.table) // _RESPONSES + 2))
-        for number, (first, last) in enumerate(pairwise(bounds)):
-            items = _newest(said.slice(first, last - first))
+        for number in range(len(responses.table) // _RESPONSES + 1):
+            items = _newest(said, number)
             of = responses.table["response_id"].slice(number * _RESPONSES, _RESPONSES).to_numpy()
             read = _read(items, queries.reads(session, of).to_pandas(), judge, slips, known)
             if part.read_only:
@@ -126,8 +125,8 @@ def ahead(make: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
             yield cast(Future[Any], ready).result()
 
 
-def _judged(session: "Session", judge: str, responses: _Rows) -> pa.Table:
-    """What a judge says, by all of its prompts, block by block of responses: block (its number), and as `snapshot.verdicts`."""
+def _judged(session: "Session", judge: str, responses: _Rows) -> list[pa.Table]:
+    """What a judge says, by all of its prompts: tables as `snapshot.verdicts`, each by block of responses (its number)."""
     prompts = [
         row["rater_id"]
         for row in queries.rater_columns(session).to_pylist()
@@ -140,14 +139,17 @@ def _judged(session: "Session", judge: str, responses: _Rows) -> pa.Table:
         own = np.flatnonzero(np.isin(said["rater_id"], prompts))
         places = responses.at(said["response_id"].take(own))
         own, block = own[places >= 0], places[places >= 0] // _RESPONSES
+        order = np.argsort(block, kind="stable")
+        own, block = own[order], block[order]
         parts.append(pa.table({"block": block} | {name: said[name].take(own) for name in kinds.names[1:]}).cast(kinds))
-    every = pa.concat_tables(parts)
-    return every.take(np.argsort(every["block"].to_numpy(), kind="stable"))
+    return parts
 
 
-def _newest(said: pa.Table) -> pd.DataFrame:
-    """The items of a block of what a judge says, each by the newest of its prompts: item_id, code (of `snapshot.SAID`), verdict_id."""
-    found = {name: said[name].to_numpy().astype(np.int64) for name in said.column_names}
+def _newest(said: list[pa.Table], block: int) -> pd.DataFrame:
+    """The items of a block of `_judged`, each by the newest of the prompts: item_id, code (of `snapshot.SAID`), verdict_id."""
+    bounds = (np.searchsorted(part["block"], (block, block + 1)) for part in said)
+    own = pa.concat_tables(part.slice(first, last - first) for part, (first, last) in zip(said, bounds, strict=True))
+    found = {name: own[name].to_numpy().astype(np.int64) for name in own.column_names}
     items = pd.DataFrame({"item_id": found["response_id"] * ITEM_BASE + found["criterion_id"]} | found)
     newest = items.sort_values("rater_id", kind="stable").drop_duplicates("item_id", keep="last")
     return newest[["item_id", "code", "verdict_id"]]
