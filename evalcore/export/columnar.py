@@ -32,18 +32,20 @@ _NONE = -1
 """The code of no label."""
 _ITEMS = 25_000
 """Items that are handed on together."""
+_RESPONSES = 1 << 15
+"""Responses whose reads are held at once."""
 _COUNTS = ("n_reads", "n_met", "n_not_met", "n_cannot_assess", "n_slips")
 _UNREAD: dict[str, Any] = {"reference_source": JUDGE, "overridden": False, **dict.fromkeys(_COUNTS, 0)}
 """What is told of an item that no physician has read; else nothing."""
 
 
 class _Rows:
-    """Rows of a table by their number."""
+    """Rows of a table by their number, with the rows of other tables that they name by theirs."""
 
-    def __init__(self, table: pa.Table, number: str) -> None:
-        self.table, self.number = table, number
+    def __init__(self, table: pa.Table, number: str, *others: "_Rows") -> None:
+        self.table, self.number, self.others = table, number, others
         numbers = table[number].to_numpy()
-        self._places = np.full(numbers.max(initial=0) + 2, -1)
+        self._places = np.full(numbers.max(initial=0) + 2, -1, dtype=np.int32)
         self._places[numbers] = np.arange(len(numbers))
 
     def at(self, numbers: Places) -> Places:
@@ -51,25 +53,35 @@ class _Rows:
         return self._places.take(numbers, mode="clip")
 
     def of(self, names: Collection[str], numbers: Places) -> dict[str, pa.DictionaryArray]:
-        """Those columns of `names` that the table has, for rows that are about these numbers."""
-        own = [name for name in names if name in self.table.column_names]
-        return _repeated(self.table.select(own), self.at(numbers))
+        """Those columns of `names` that the tables have, for rows that are about these numbers."""
+        places = self.at(numbers)
+        found = _repeated(self.table.select([name for name in names if name in self.table.column_names]), places)
+        for other in self.others:
+            found |= other.of(names, self.table[other.number].to_numpy()[places])
+        return found
 
 
 def _repeated(table: pa.Table, places: Places) -> dict[str, pa.DictionaryArray]:
     """The columns of a table that stands at these places of it, with no more words than are used."""
     is_used = np.zeros(len(table), dtype=bool)
     is_used[places] = True
-    words, codes = table.filter(is_used), pa.array((np.cumsum(is_used, dtype=np.int32) - 1)[places])
+    words, codes = table.take(np.flatnonzero(is_used)), (np.cumsum(is_used, dtype=np.int32) - 1)[places]
     return {name: pa.DictionaryArray.from_arrays(codes, words[name].combine_chunks()) for name in table.column_names}
 
 
-def _fitting(responses: pa.Table, part: "Part") -> pa.Table:
+def _responses(session: "Session", names: Collection[str], part: "Part") -> _Rows:
     """Those of the part, without conversations that are hidden from who asks."""
-    for name in ("dataset", "model", "theme"):
+    responses, examples, models = queries.response_columns(session, names)
+    hidden = pa.array(sorted(part.blind), pa.int64())
+    examples = examples.filter(pc.invert(pc.is_in(examples["example_number"], hidden)))
+    for name in ("dataset", "theme"):
         if getattr(part, name) is not None:
-            responses = responses.filter(pc.equal(responses[name], getattr(part, name)))
-    return responses.filter(pc.invert(pc.is_in(responses["example_number"], pa.array(sorted(part.blind), pa.int64()))))
+            examples = examples.filter(pc.equal(examples[name], getattr(part, name)))
+    if part.model is not None:
+        models = models.filter(pc.equal(models["model"], part.model))
+    others = _Rows(examples, "example_number"), _Rows(models, "model_number")
+    fitting = [pc.is_in(responses[other.number], other.table[other.number]) for other in others]
+    return _Rows(responses.filter(pc.and_(*fitting)).combine_chunks(), "response_id", *others)
 
 
 # ---------------------------------------------------------------- a row an item
@@ -77,27 +89,32 @@ def _fitting(responses: pa.Table, part: "Part") -> pa.Table:
 
 def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> Iterator[pa.Table]:
     """What one judge and the physicians say of each item, response by response, in parts, made while texts are fetched."""
-    responses = _Rows(_fitting(queries.response_columns(session, schema.names), part), "response_id")
+    responses = _responses(session, schema.names, part)
     criteria = _Rows(queries.criterion_columns(session), "criterion_id")
-    items = _judged(session, judge, responses)
-    reads = queries.reads(session)
-    reads = reads.filter(responses.at(reads["item_id"].to_numpy() // ITEM_BASE) >= 0).to_pandas()
-    read = _read(session, items, reads, judge)
-    if part.read_only:
-        read = read.loc[read["reference_source"].ne(JUDGE)]
-        items = items.loc[items["item_id"].isin(read.index)]
-    unlabelled = read.index.difference(pd.Index(items["item_id"]))
-    items = pd.concat([items, pd.DataFrame({"item_id": unlabelled, "code": _NONE, "verdict_id": 0})])
-    of_response, of_criterion = np.divmod(items["item_id"].to_numpy(), ITEM_BASE)
-    items = items.iloc[np.argsort(responses.at(of_response) * len(criteria.table) + criteria.at(of_criterion))]
+    said = _judged(session, judge, responses)
+    slips, known = frames.slips(session)["verdict_id"], frames.numbers(session, frames.knowing())
 
-    told = _told(read, schema)
+    def found() -> Iterator[tuple[pd.DataFrame, pa.Array, pd.Index, pa.Table]]:
+        for number in range(len(responses.table) // _RESPONSES + 1):
+            items = _newest(said, number)
+            of = responses.table["response_id"].slice(number * _RESPONSES, _RESPONSES).to_numpy()
+            read = _read(items, queries.reads(session, of).to_pandas(), judge, slips, known)
+            if part.read_only:
+                read = read.loc[read["reference_source"].ne(JUDGE)]
+                items = items.loc[items["item_id"].isin(read.index)]
+            unlabelled = read.index.difference(pd.Index(items["item_id"]))
+            items = pd.concat([items, pd.DataFrame({"item_id": unlabelled, "code": _NONE, "verdict_id": 0})])
+            of_response, of_criterion = np.divmod(items["item_id"].to_numpy(), ITEM_BASE)
+            items = items.iloc[np.lexsort((criteria.at(of_criterion), responses.at(of_response)))]
+            told = _told(read, schema)
+            for start in range(0, max(len(items), number == 0), _ITEMS):  # one part at least
+                some = items.iloc[start : start + _ITEMS]
+                yield some, queries.explanations(session, some["verdict_id"].to_numpy()), read.index, told
 
-    def made(found: tuple[pd.DataFrame, pa.Array]) -> pa.Table:
-        return _items(*found, judge, read.index, told, responses, criteria, schema)
+    def made(found: tuple[pd.DataFrame, pa.Array, pd.Index, pa.Table]) -> pa.Table:
+        return _items(*found, judge, responses, criteria, schema)
 
-    parts = (items.iloc[start : start + _ITEMS] for start in range(0, max(len(items), 1), _ITEMS))
-    return ahead(made, ((some, queries.explanations(session, some["verdict_id"])) for some in parts))
+    return ahead(made, found())
 
 
 def ahead(make: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
@@ -108,28 +125,40 @@ def ahead(make: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
             yield cast(Future[Any], ready).result()
 
 
-def _judged(session: "Session", judge: str, responses: _Rows) -> pd.DataFrame:
-    """The items that a judge labels, by the newest of its prompts: item_id, code (of `snapshot.SAID`), verdict_id."""
+def _judged(session: "Session", judge: str, responses: _Rows) -> list[pa.Table]:
+    """What a judge says, by all of its prompts: tables as `snapshot.verdicts`, each by block of responses (its number)."""
     prompts = [
         row["rater_id"]
         for row in queries.rater_columns(session).to_pylist()
         if (row["rater"], row["rater_kind"]) == (judge, RaterKind.JUDGE) and REPEAT not in row["prompt_version"]
     ]
-    parts = [pd.DataFrame({"item_id": [], "code": [], "verdict_id": [], "rater_id": []}, dtype=np.int64)]
+    numbers = dict.fromkeys(("response_id", "criterion_id", "rater_id", "verdict_id"), pa.int32())
+    kinds = pa.schema({"block": pa.int16(), "code": pa.int8()} | numbers)
+    parts = [kinds.empty_table()]
     for said in snapshot.verdicts(session):
-        own = np.flatnonzero(np.isin(said["rater_id"], prompts) & (responses.at(said["response_id"]) >= 0))
-        told = {
-            name: said[name].take(own) for name in ("response_id", "criterion_id", "code", "verdict_id", "rater_id")
-        }
-        item_ids = told.pop("response_id").astype(np.int64) * ITEM_BASE + told.pop("criterion_id")
-        parts.append(pd.DataFrame({"item_id": item_ids} | told))
-    every = pd.concat(parts[len(parts) > 1 :]).sort_values("rater_id", kind="stable")
-    return every.drop(columns="rater_id").drop_duplicates("item_id", keep="last")
+        own = np.flatnonzero(np.isin(said["rater_id"], prompts))
+        places = responses.at(said["response_id"].take(own))
+        own, block = own[places >= 0], places[places >= 0] // _RESPONSES
+        order = np.argsort(block, kind="stable")
+        own, block = own[order], block[order]
+        parts.append(pa.table({"block": block} | {name: said[name].take(own) for name in kinds.names[1:]}).cast(kinds))
+    return parts
 
 
-def _read(session: "Session", items: pd.DataFrame, reads: pd.DataFrame, judge: str) -> pd.DataFrame:
+def _newest(said: list[pa.Table], block: int) -> pd.DataFrame:
+    """The items of a block of `_judged`, each by the newest of the prompts: item_id, code (of `snapshot.SAID`), verdict_id."""
+    bounds = (np.searchsorted(part["block"], (block, block + 1)) for part in said)
+    own = pa.concat_tables(part.slice(first, last - first) for part, (first, last) in zip(said, bounds, strict=True))
+    found = {name: own[name].to_numpy().astype(np.int64) for name in own.column_names}
+    items = pd.DataFrame({"item_id": found["response_id"] * ITEM_BASE + found["criterion_id"]} | found)
+    newest = items.sort_values("rater_id", kind="stable").drop_duplicates("item_id", keep="last")
+    return newest[["item_id", "code", "verdict_id"]]
+
+
+def _read(
+    items: pd.DataFrame, reads: pd.DataFrame, judge: str, slips: "pd.Series[int]", known: frozenset[int]
+) -> pd.DataFrame:
     """What the table says of the items of which physicians have ever said anything, by item_id."""
-    slips, known = frames.slips(session)["verdict_id"], frames.numbers(session, frames.knowing())
     beside = items.loc[items["item_id"].isin(reads["item_id"])]
     words = pd.Series(snapshot.SAID, dtype="str").take(beside["code"].to_numpy()).to_numpy()
     whose = {"rater": judge, "rater_kind": RaterKind.JUDGE, "stage": Stage.JUDGE, "explanation": None}
@@ -153,9 +182,9 @@ def _told(read: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 def _items(
     items: pd.DataFrame,
     texts: pa.Array,
-    judge: str,
     read: pd.Index,
     told: pa.Table,
+    judge: str,
     responses: _Rows,
     criteria: _Rows,
     schema: pa.Schema,
@@ -178,23 +207,18 @@ def _items(
 
 def verdicts(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> Iterator[pa.Table]:
     """What judges and physicians say, in the order in which it was written, in parts. Of judges all, but where the part names one."""
-    suspect, every = are_suspect(session), queries.response_columns(session, schema.names)
-    every = every.append_column("suspect", pa.array(map(suspect.get, every["response_id"].to_pylist()), pa.bool_()))
-    fitting, read = _fitting(every, part)["response_id"], queries.read_items(session) if part.read_only else None
+    responses, suspect = _responses(session, schema.names, part), are_suspect(session)
+    of = [suspect.get(number) for number in responses.table["response_id"].to_pylist()]
+    responses.table = responses.table.append_column("suspect", pa.array(of, pa.bool_()))
+    read = queries.read_items(session) if part.read_only else None
     known = dict.fromkeys(frames.numbers(session, frames.knowing()), True)
     slips: dict[int, str] = dict(frames.slips(session).itertuples(index=False))
     looks = second_looks(session).to_dict()
     raters = queries.rater_columns(session)
-    rows = [
-        _Rows(every, "response_id"),
-        _Rows(queries.criterion_columns(session), "criterion_id"),
-        _Rows(raters, "rater_id"),
-    ]
+    rows = [responses, _Rows(queries.criterion_columns(session), "criterion_id"), _Rows(raters, "rater_id")]
     whose = raters.filter(pc.or_(pc.equal(raters["rater"], judge), pc.equal(raters["rater_kind"], RaterKind.REVIEWER)))
     for found in queries.verdicts(session, schema.names):
-        kept = found
-        if len(fitting) < len(every):
-            kept = kept.filter(pc.is_in(kept["response_id"], fitting))
+        kept = found.filter(pa.array(responses.at(found["response_id"].to_numpy()) >= 0))
         if part.judge is not None:
             kept = kept.filter(pc.is_in(kept["rater_id"], whose["rater_id"]))
         if read is not None:

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import JSON, BigInteger, Select, String, and_, bindparam, cast, func, or_, select
+from sqlalchemy import JSON, BigInteger, LargeBinary, Select, String, bindparam, cast, func, literal_column, select
 from sqlmodel import Session, col
 
 from evalcore.runs.queries import rows
@@ -22,8 +23,6 @@ from evalcore.study.tables import TABLES, Assignment, Example, Rater, Reading, R
 _VERDICTS, _FETCHED = 5_000, 1 << 10
 """Verdicts that one statement asks for, and rows that are fetched at once."""
 _PAGES = 1000  # of 4 KB
-_BETWEEN = "\x1f"
-"""Stands between texts that come joined."""
 _TYPES = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.large_string()}
 _TYPES[datetime] = pa.timestamp("us", "UTC")
 
@@ -56,8 +55,10 @@ def columns(session: Session, statement: Select[Any]) -> pa.Table:
 
 
 def _array(values: tuple[Any, ...], of: pa.DataType) -> pa.Array:
+    if not (pa.types.is_timestamp(of) or pa.types.is_boolean(of)):
+        return pa.array(values, of)
     made = pa.array(values)
-    if pa.types.is_timestamp(of) and pa.types.is_string(made.type):  # SQLite has no times
+    if pa.types.is_string(made.type):  # SQLite has no times, and numbers for yes and no
         made = made.cast(pa.timestamp("us"))
     return made.cast(of)
 
@@ -69,29 +70,28 @@ def rater_columns(session: Session) -> pa.Table:
     return columns(session, select(*named, rater.prompt_version))
 
 
-def response_columns(session: Session, names: Collection[str]) -> pa.Table:
-    """One row a response, in the order of tables: example_number, example_id (a name), ...; completion_id if asked for."""
+def response_columns(session: Session, names: Collection[str]) -> tuple[pa.Table, pa.Table, pa.Table]:
+    """Responses in the order of tables, each with its example_number and model_number; examples; and models."""
     response, example, model = TABLES["response"].c, TABLES["example"].c, TABLES["model"].c
     found, evaluations = snapshot.responses(session)
-    of_example = (example[name] for name in ("dataset", "theme", "language", "canary"))
-    examples = columns(session, select(example.id, example.prompt_id.label("example_id"), *of_example))
+    named = (example.id.label("example_number"), example.prompt_id.label("example_id"))
+    examples = columns(session, select(*named, example.dataset, example.theme, example.language, example.canary))
     examples = examples.sort_by([("dataset", "ascending"), ("example_id", "ascending")])
-    models = columns(session, select(model.id, model.name.label("model"))).sort_by("model")
-    beside = [(examples, pa.array(found["example_id"], pa.int64())), (models, pa.array(found["model_id"], pa.int64()))]
-    places = [pc.index_in(numbers, table["id"]) for table, numbers in beside]
-    made = pa.table({"response_id": pa.array(found["id"], pa.int64()), "example_number": beside[0][1]})
-    made = made.append_column("sample_index", pa.array(found["sample_index"], pa.int64()))
-    called = pa.array(evaluations, pa.large_string()).take(pa.array(found["evaluation"]))
-    made = made.append_column("evaluation", called)
-    for (table, _), at in zip(beside, places, strict=True):
-        for name in table.column_names[1:]:
-            made = made.append_column(name, table[name].take(at))
-    if "completion_id" in names:
+    models = columns(session, select(model.id.label("model_number"), model.name.label("model"))).sort_by("model")
+    numbers = {
+        "response_id": "id",
+        "example_number": "example_id",
+        "model_number": "model_id",
+        "sample_index": "sample_index",
+    }
+    made = pa.table({name: pa.array(found[of], pa.int64()) for name, of in numbers.items()})
+    if "evaluation" in names:
+        called = pa.array(evaluations, pa.large_string()).take(pa.array(found["evaluation"]))
         known = columns(session, select(response.id, response.completion_id).where(response.completion_id.is_not(None)))
-        made = made.append_column(
-            "completion_id", known["completion_id"].take(pc.index_in(made["response_id"], known["id"]))
-        )
-    return made.take(np.lexsort((found["id"], *reversed(places))))
+        said = known["completion_id"].take(pc.index_in(made["response_id"], known["id"]))
+        made = made.append_column("evaluation", called).append_column("completion_id", said)
+    places = [pc.index_in(made[table.column_names[0]], table[0]) for table in (models, examples)]
+    return made.take(np.lexsort((found["id"], *places))), examples, models
 
 
 def criterion_columns(session: Session) -> pa.Table:
@@ -120,52 +120,47 @@ def verdicts(session: Session, names: Collection[str]) -> Iterator[pa.Table]:
         yield columns(session, statement.where(verdict.id.between(start, start + _VERDICTS - 1)).order_by(verdict.id))
 
 
-def explanations(session: Session, verdict_ids: "pd.Series[int]") -> pa.Array:
-    """What verdicts with these numbers say, in this order; null where one says nothing."""
-    verdict, connection = TABLES["verdict"].c, session.connection()
-    listed = bindparam("listed", json.dumps(sorted(verdict_ids.tolist())), String)
-    as_rows: Any = func.json_each(listed).table_valued("value").c.value
-    if connection.dialect.name == "postgresql":
-        as_rows = cast(func.json_array_elements_text(cast(listed, JSON)).column_valued(), BigInteger)
-    wanted = verdict.id.in_(select(as_rows)), verdict.explanation.is_not(None)
-    found = _together(session, select(verdict.id, verdict.explanation).where(*wanted))
-    return found["explanation"].take(pc.index_in(pa.array(verdict_ids), found["id"]))
+def explanations(session: Session, verdict_ids: npt.NDArray[np.int64]) -> pa.Array:
+    """What verdicts with these numbers say, in this order; null where one says nothing. The database joins them: quicker."""
+    verdict, numbers = TABLES["verdict"].c, np.sort(verdict_ids)
+    ends = [numbers[np.diff(numbers, **beside) != 1] for beside in ({"prepend": -2}, {"append": -2})]
+    run = _listed(session, np.stack(ends, axis=1).tolist())
+    first, last = (cast(run.op("->>")(literal_column(end)), BigInteger) for end in ("0", "1"))
+    said = verdict.explanation
+    of_texts: tuple[Any, Any] = (func.octet_length(said), func.aggregate_strings(said, ""))
+    if session.get_bind().dialect.name == "sqlite":
+        of_texts = func.length(cast(said, LargeBinary)), cast(of_texts[1], LargeBinary)
+    listed = (func.aggregate_strings(cast(number, String), ",") for number in (verdict.id, of_texts[0]))
+    statement = select(*listed, of_texts[1]).select_from(run.table)
+    statement = statement.join(verdict.id.table, verdict.id.between(first, last)).where(said.is_not(None))
+    *cells, text = session.connection().execute(statement).one()
+    if text is None:
+        return pa.nulls(len(verdict_ids), pa.large_string())
+    found, sizes = (pc.split_pattern(pa.array([cell]), ",").flatten().cast(pa.int64()) for cell in cells)
+    offsets = np.append(0, np.cumsum(sizes))
+    content = text.encode() if isinstance(text, str) else text
+    texts = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(offsets), pa.py_buffer(content))
+    return texts.take(pc.index_in(pa.array(verdict_ids), found))
 
 
-def _together(session: Session, statement: Select[Any]) -> pa.Table:
-    """The rows of a statement (a number, a text that is never missing), joined by the database: quicker than `columns`."""
-    number, said = statement.subquery().c
-    joined = func.aggregate_strings(cast(number, String), ","), func.aggregate_strings(said, _BETWEEN)
-    n_rows, *cells = session.connection().execute(select(func.count(), *joined)).one()
-    if n_rows:
-        numbers, texts = (
-            pc.split_pattern(pa.array([cell], pa.large_string()), between).flatten()
-            for cell, between in zip(cells, (",", _BETWEEN), strict=True)
-        )
-        if len(texts) == n_rows:  # else some text holds the character itself
-            return pa.table([numbers.cast(pa.int64()), texts], [number.name, said.name])
-    return columns(session, statement)
+def _listed(session: Session, numbers: list[Any]) -> Any:
+    """Numbers, or pairs of them, as a column of rows in the database."""
+    listed = bindparam("listed", json.dumps(numbers), String)
+    if session.get_bind().dialect.name == "postgresql":
+        return func.json_array_elements(cast(listed, JSON)).table_valued("value").c.value
+    return func.json_each(listed).table_valued("value").c.value
 
 
-def reads(session: Session) -> pa.Table:
-    """All that physicians ever said of criteria: what `labels_of_items` asks for, item_id, and is_standing."""
+def reads(session: Session, response_ids: npt.NDArray[np.int64]) -> pa.Table:
+    """All that physicians ever said of these responses by criterion: as `labels_of_items` asks, item_id, is_standing."""
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
-    said = [
-        "stage",
-        "label",
-        "explanation",
-        "cause",
-        "severity",
-        "selection",
-        "inclusion_probability",
-        "blinded",
-        "created_at",
-    ]
-    standing = and_(verdict.label.is_not(None), not_superseded()).label("is_standing")
+    said = ("stage", "label", "explanation", "cause", "severity", "selection", "inclusion_probability", "blinded")
+    standing = (verdict.label.is_not(None) & not_superseded()).label("is_standing")
     whose = (verdict.rater_id, rater.name.label("rater"), rater.kind.label("rater_kind"))
-    number, told = verdict.id.label("verdict_id"), (verdict[name] for name in said)
+    number, told = verdict.id.label("verdict_id"), (verdict[name] for name in (*said, "created_at"))
+    of_these = verdict.response_id.in_(select(cast(cast(_listed(session, response_ids.tolist()), String), BigInteger)))
     statement = select(number, _item(verdict), *whose, *told, standing)
-    return columns(session, _by_reviewers(statement).where(verdict.criterion_id.is_not(None)))
+    return columns(session, _by_reviewers(statement).where(_item(verdict).is_not(None), of_these))
 
 
 def read_items(session: Session) -> pa.ChunkedArray:
@@ -187,16 +182,10 @@ def _item(verdict: Any) -> Any:
 
 def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Physicians' standing blind first reads of criteria, one row a read; person_id is missing where the physician is known from a file alone."""
-    columns: list[Any] = [
-        col(Verdict.response_id),
-        col(Verdict.criterion_id),
-        col(Rater.name).label("rater"),
-        col(Rater.person_id),
-        col(Verdict.guideline_version),
-        col(Verdict.created_at),
-        col(Verdict.id).in_(knowing()).label("knows_model"),
-    ]
-    blinded = or_(col(Verdict.blinded).is_(None), col(Verdict.blinded).is_(True))
+    of_read = map(col, (Verdict.response_id, Verdict.criterion_id, Verdict.guideline_version, Verdict.created_at))
+    knows = col(Verdict.id).in_(knowing()).label("knows_model")
+    columns: list[Any] = [*of_read, col(Rater.name).label("rater"), col(Rater.person_id), knows]
+    blinded = col(Verdict.blinded).is_(None) | col(Verdict.blinded).is_(True)
     return frame(session, _first(columns, hidden).where(blinded))
 
 

@@ -1,5 +1,6 @@
 """What each item is labelled in the end: the physicians' word where there is one, else the judge's; and one physician's items beside that."""
 
+import numpy as np
 import pandas as pd
 
 from evalcore.stats.wording import counted, listed
@@ -25,8 +26,7 @@ def current_reads(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 def in_order(verdicts: pd.DataFrame) -> pd.DataFrame:
     """First reads before all later stages, each in the order in which they were written (their numbers)."""
-    is_later = verdicts["stage"].ne(Stage.FIRST)
-    return verdicts.assign(_is_later=is_later).sort_values(["_is_later", "verdict_id"]).drop(columns="_is_later")
+    return verdicts.iloc[np.lexsort((verdicts["verdict_id"], verdicts["stage"].ne(Stage.FIRST)))]
 
 
 def _reads(verdicts: pd.DataFrame) -> pd.DataFrame:

@@ -80,7 +80,8 @@ def _with_outcome(session: Session, reads: pd.DataFrame, revised: pd.DataFrame) 
     """With what became of each read after the lock; `revised`: the standing revised verdicts."""
     readings = frame(session, _readings()).astype({"response_id": np.int64, "person_id": float})
     labels = revised.drop_duplicates(LOOK, keep="last").set_index(LOOK)["label"].rename("revised_label")
-    reads = reads.join(labels, on=LOOK).merge(readings, on=["response_id", "person_id"], how="left")
+    reads = reads.astype({"person_id": float}).join(labels, on=LOOK)
+    reads = reads.merge(readings, on=["response_id", "person_id"], how="left")
     reads = reads.join(second_looks(session).rename("looked_label"), on=LOOK)
     by = ["response_id", "rater_id"]  # who has revised or kept anything on which response
     has_revised = pd.MultiIndex.from_frame(reads[by]).isin(pd.MultiIndex.from_frame(revised[by]))

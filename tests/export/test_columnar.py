@@ -45,6 +45,7 @@ def judged(overridden):
 @pytest.mark.parametrize("at_once", [1, 1_000])
 def test_labels_are_those_of_the_reference(judged, monkeypatch, judge, blind, at_once):
     monkeypatch.setattr(columnar, "_ITEMS", at_once)
+    monkeypatch.setattr(columnar, "_RESPONSES", at_once)
     table = export_tables.table(judged.engine, "labels", Part(judge=judge, blind=blind))
     with reading(judged.engine) as session:
         verdicts = visible_verdicts(frames.verdicts(session, texts=True), None, blind)
