@@ -75,20 +75,19 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
 
 
 def _mapping(engine: "Engine", name: str) -> Any:
-    from evalcore.importing import kept
-    from evalcore.importing.mapping import parse
+    from evalcore.importing import mapping
     from evalcore.study.db import reading
 
     path = Path(name)
     with reading(engine) as session:
-        known = kept.mappings(session)
+        known = mapping.kept(session)
     if name in known and not path.exists():
         return known[name]
     if not path.exists():
         refuse(
             f"--mapping: expected a file or one of the study's mappings {', '.join(known) or '(it keeps none)'}, got {name}"
         )
-    return parse(console.content(path).decode(errors="replace"), path.name)
+    return mapping.parse(console.content(path).decode(errors="replace"), path.name)
 
 
 def _import_one(engine: "Engine", path: Path, told: dict[str, Any], *, quiet: bool) -> dict[str, object]:
@@ -148,7 +147,7 @@ def template(
     path: Annotated[Path | None, Argument(help="A new file; default: the format's name in this folder.")] = None,
 ) -> None:
     """Write a file of a format to begin with: invented rows, with the columns or keys in their places."""
-    from evalcore.importing.templates import template as found
+    from evalcore.importing.formats import template as found
 
     source = found(format_name)
     path = path or Path(source.name)

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from evalcore.errors import DatabaseFault, ImportFailed, RowFault
+from evalcore.errors import DatabaseFault, Frozen, ImportFailed, RowFault
 from evalcore.importing.context import Faults, Graded, ImportContext, ImportReport, Options, Rows
 from evalcore.importing.files import apart
 from evalcore.importing.files.opening import Opened, Progress, recognise
@@ -31,10 +31,21 @@ from evalcore.stats.wording import counted
 from evalcore.study import lookups, schema, store
 from evalcore.study.acting import allow
 from evalcore.study.corrections import mending
-from evalcore.study.db import Engine, Session, connect, importing_file, keep, reading, unkept, writing
+from evalcore.study.db import (
+    Engine,
+    Session,
+    connect,
+    import_lock,
+    importing,
+    importing_file,
+    keep,
+    reading,
+    unkept,
+    writing,
+)
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Viewer
-from evalcore.study.tables import UnfinishedImport, now
+from evalcore.study.tables import ImportUnderWay, UnfinishedImport, now
 
 AT_ONCE_SECONDS = 0.5  # so long may a transaction keep others waiting
 AT_ONCE_BYTES = 2_000_000_000  # a larger file is never written in one
@@ -43,6 +54,7 @@ PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commi
 BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
 PAUSE_SECONDS = 0.11  # longer than SQLite lets whoever waits sleep (0.1 s): they get their turn between two parts
 PAUSES_SECONDS = 5.0  # for so long after somebody else has come to write
+TOLD_SECONDS = 2.0  # between two words of how far an import is
 CHECK, ROWS = ".check", ".rows"
 """Behind the name of the kept file: the copy of the study in which it is checked, and the rows that were read meanwhile."""
 
@@ -229,6 +241,61 @@ def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> Im
             work.record(session, report, actor.signature)
         return report
     return None
+
+
+@contextmanager
+def turn(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> Iterator[Progress]:
+    """One import at a time a study. Gives a progress that everybody sees; not for use where this process holds SQLite's write lock.
+
+    NotAllowed: whoever acts may not import this. ImportFailed: somebody else is importing, and who.
+    """
+    with _lock(engine) as is_ours:
+        if not is_ours:
+            with reading(engine) as session:
+                found = lookups.import_under_way(session)
+            who = found.sentence if found else "somebody else is importing a file."
+            raise ImportFailed([f"{work.file.name}: {who} Import this file when that is done. Nothing was imported."])
+        begun, told = ImportUnderWay(name=work.file.name, actor=actor.signature), time.monotonic()
+        with writing(engine, patient=True) as session:
+            work.allow(session, actor)
+            store.begin_import(session, begun)
+
+        def tell(done: int) -> None:
+            nonlocal told
+            progress(done)
+            if time.monotonic() - told > TOLD_SECONDS:
+                told = time.monotonic()
+                with suppress(DatabaseFault, Frozen), writing(engine) as session:
+                    store.note_import(session, megabytes=done / 1e6)
+
+        try:
+            yield tell
+        finally:
+            with suppress(DatabaseFault, Frozen), writing(engine, patient=True) as session:
+                store.end_import(session)
+
+
+@contextmanager
+def _lock(engine: Engine) -> Iterator[bool]:
+    """What only one process has, and nobody once it has ended."""
+    study = Path(engine.url.database or "")
+    if engine.dialect.name == "postgresql":
+        with import_lock(engine) as is_ours:
+            yield is_ours
+    elif can_stage(engine) and os.access(study.parent, os.W_OK):
+        path = importing_file(engine)
+        with held(path, make=True) as is_ours:
+            if is_ours:
+                os.utime(path, (0, 0))  # nobody has come to write yet
+            before = importing.set(is_ours)
+            try:
+                yield is_ours
+            finally:
+                importing.reset(before)
+                if is_ours:
+                    path.unlink(missing_ok=True)
+    else:
+        yield True
 
 
 @contextmanager

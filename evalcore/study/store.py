@@ -845,3 +845,14 @@ def set_families(session: Session, table: families.Table, *, actor: str) -> bool
     detail = {"families": [f"{pattern} = {family}" for pattern, family in wanted]}
     append_event(session, actor=actor, action="families set", subject=subject, detail=detail)
     return True
+
+
+def set_mapping(session: Session, name: str, mapping: str, *, actor: str) -> bool:
+    """Keep a mapping of columns, as YAML, in place of the one that had its name. Returns whether anything changed."""
+    rows, connection = TABLES["column_mapping"], session.connection()
+    if connection.execute(sa.select(rows.c.text).where(rows.c.name == name)).scalar() == mapping:
+        return False
+    connection.execute(sa.delete(rows).where(rows.c.name == name))
+    connection.execute(insert(rows), [{"name": name, "text": mapping, "kept_by": actor, "kept_at": now()}])
+    append_event(session, actor=actor, action="mapping kept", subject=f"mapping {name}", detail={"text": mapping})
+    return True

@@ -13,8 +13,7 @@ import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import GivenExample, Graded, Kind, Options, Rows
-from evalcore.importing.files import unread
-from evalcore.importing.files.opening import Opened, Progress, recognise
+from evalcore.importing.files.opening import Counts, Opened, Progress, recognise
 from evalcore.importing.mapping import OwnNames
 from evalcore.importing.responses import GradedRows
 from evalcore.settings import started_again
@@ -41,7 +40,7 @@ class _Said(msgspec.Struct, array_like=True, omit_defaults=True):
     n_bytes: int = 0
     rows: list[tuple[int, list[_Row] | str]] = []  # a text is what is wrong with the row
     is_last: bool = False
-    left: unread.Counts = {}
+    left: Counts = {}
     faults: list[str] = []
 
 
@@ -52,7 +51,7 @@ def can_be(file: Opened) -> bool:
     return file.kind in (Kind.TABLE, Kind.LINES) and is_graded
 
 
-def rows(file: Opened, options: Options, progress: Progress, left: unread.Counts | None, kept: Path | None) -> Rows:
+def rows(file: Opened, options: Options, progress: Progress, left: Counts | None, kept: Path | None) -> Rows:
     """As `Opened.gathered`; the fields that are left unread are told at the end. `kept`: where what is read is kept, for the next time."""
     if kept is not None and kept.exists():
         with kept.open("rb") as before:
@@ -77,7 +76,7 @@ def rows(file: Opened, options: Options, progress: Progress, left: unread.Counts
 
 
 def _heard(
-    answers: IO[bytes], name: str, progress: Progress, left: unread.Counts | None, copy: IO[bytes] | None = None
+    answers: IO[bytes], name: str, progress: Progress, left: Counts | None, copy: IO[bytes] | None = None
 ) -> Rows:
     decoder = msgspec.msgpack.Decoder(_Said)
     while True:
@@ -118,7 +117,7 @@ def answer() -> None:
     def note(n_bytes: int) -> None:
         said.n_bytes = n_bytes
 
-    counts: unread.Counts | None = {} if asked.counts_unread else None
+    counts: Counts | None = {} if asked.counts_unread else None
     try:
         file = recognise(Path(asked.path), name=asked.name, format_name=asked.format, names=asked.names)
         for number, found in file.gathered(Options(**asked.options), note, counts):  # type: ignore[arg-type]

@@ -5,16 +5,15 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import MAX_SHOWN, FileFormat, Kind, Options, Rows, shown
-from evalcore.importing.files import unread
 from evalcore.importing.files.streams import (
     BLOCK,
     BOM,
@@ -28,7 +27,7 @@ from evalcore.importing.files.streams import (
     whole_document,
 )
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
-from evalcore.importing.formats.values import cells_of, check_entries, decode, not_utf8, refuse
+from evalcore.importing.formats.values import cells_of, check_entries, decode, is_vote, not_utf8, refuse
 from evalcore.importing.mapping import OwnNames
 from evalcore.settings import settings
 from evalcore.study.csv_cells import unguarded
@@ -36,6 +35,8 @@ from evalcore.study.csv_cells import unguarded
 Progress = Callable[[int], None]
 Given = Iterator[tuple[int, Any]]  # each row's number with its bytes or cells, or with a RowFault
 LONGEST_KEY = 64
+MAX_FIELDS = 200  # that no format reads are told apart: keys of an object may be any words
+OTHERS = "others"
 TOLD_BYTES = 1 << 16  # of lines, between two words of how far it is
 LOOKED_INTO = 1 << 26  # bytes of a document in which what stands before its rows is looked at too
 TOO_LONG = "expected lines of at most {:,} bytes, got a longer one"
@@ -45,6 +46,11 @@ _ANY_ROWS = "CSV, JSON Lines, JSON, Parquet or XLSX"
 _METADATA = b'"metadata":'
 _READ_WHOLE = {one.kind: one for one in FORMATS.values() if one.kind is not Kind.LINES}
 _AS_PARQUET = {name: one for name, one in FORMATS.items() if one.is_parquet}
+
+_EMPTY, _LONGEST_EMPTY = (b"null", b'""', b"[]", b"{}"), 4
+_VOTES = "anon_label_1"
+Shape = Mapping[str, Any]  # the fields that are read; to a Shape where it is an object, or a list of such, else to None
+Counts = dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class Opened:
     kind: Kind
     names: OwnNames | None = None
 
-    def rows(self, options: Options, progress: Progress, left: unread.Counts | None) -> Rows:
+    def rows(self, options: Options, progress: Progress, left: Counts | None) -> Rows:
         """The rows; progress is told the bytes read, and `left`, if it is wanted, the fields of what could be read that the format does not read."""
         read: Callable[..., Iterable[Any]] | None = self.format.read
         if self.kind is Kind.LOG:
@@ -79,15 +85,15 @@ class Opened:
                 pass
             elif isinstance(given, dict):
                 if given.keys() != columns:
-                    columns, others = given.keys(), unread.columns_unread(self._known, given)
+                    columns, others = given.keys(), columns_unread(self._known, given)
                 if others:
-                    unread.note(left, ((column, given[column] != "") for column in others))
+                    note(left, ((column, given[column] != "") for column in others))
             elif not is_fault:
                 is_log = self.kind is Kind.LOG
-                unread.note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
+                note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
             yield number, found
 
-    def gathered(self, options: Options, progress: Progress, left: unread.Counts | None) -> Rows:
+    def gathered(self, options: Options, progress: Progress, left: Counts | None) -> Rows:
         """The rows, neighbours made one where the format does so."""
         found = self.rows(options, progress, left)
         return found if self.format.gathered is None else self.format.gathered(found)
@@ -111,7 +117,7 @@ class Opened:
                 break
         return found
 
-    def _given(self, progress: Progress, left: unread.Counts) -> Given:
+    def _given(self, progress: Progress, left: Counts) -> Given:
         told = {Kind.DOCUMENT: partial(self._entries, left), Kind.PARQUET: partial(self._parquet, left)}
         source = {
             Kind.LOG: self._samples,
@@ -138,8 +144,8 @@ class Opened:
         return inspect_logs.LogFile(self.path, self.name)
 
     @cached_property
-    def _known(self) -> unread.Shape:
-        known = unread.read_by(self.format)
+    def _known(self) -> Shape:
+        known = read_by(self.format)
         if self.names is None:
             return known
         own = {*known} - {*self.names.columns.values()} | self.names.heads()
@@ -153,14 +159,14 @@ class Opened:
                 digest.update(block)
         return digest.hexdigest()
 
-    def _entries(self, left: unread.Counts, progress: Progress) -> Given:
+    def _entries(self, left: Counts, progress: Progress) -> Given:
         document, size = self._document()
         if self.format.document is not None:
             whole: bytes | bytearray = document
             if size <= LOOKED_INTO:
                 with opened(self.path, self.name) as stream:
                     whole = whole_document(stream, self.name)
-            unread.note_object(left, whole, unread.shape(self.format.document), whose="the document's ")
+            note_object(left, whole, shape(self.format.document), whose="the document's ")
         try:
             try:
                 entries = healthbench.entries(document)
@@ -195,13 +201,13 @@ class Opened:
         if not number:
             yield 0, RowFault(f"expected at least one, got no sample; the log's status is {self.log.known.status!r}")
 
-    def _parquet(self, left: unread.Counts, progress: Progress) -> Given:
+    def _parquet(self, left: Counts, progress: Progress) -> Given:
         from evalcore.importing.files import parquet  # noqa: PLC0415 - with pyarrow, which other files do without
 
         known, longest = frozenset(self._known), settings().max_line_bytes
         with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
-            for column in unread.columns_unread(self._known, table.file.schema_arrow.names):
-                unread.note(left, [(column, True)], parquet.n_filled(table, column))
+            for column in columns_unread(self._known, table.file.schema_arrow.names):
+                note(left, [(column, True)], parquet.n_filled(table, column))
             if self.names is None:
                 yield from parquet.rows(table, self.name, known=known, longest=longest, progress=progress)
                 return
@@ -461,3 +467,63 @@ def _is_document(path: Path, name: str) -> bool:
                 return True
             tail = block[-LONGEST_KEY:]
     return False
+
+
+# ---------------------------------------------------------------- the fields that a format does not read
+
+
+@cache
+def shape(kind: type[msgspec.Struct]) -> Shape:
+    """What a struct reads of an object."""
+    inner = {field.encode_name: _struct_in(field.type) for field in msgspec.structs.fields(kind)}
+    return {name: shape(found) if found is not None else None for name, found in inner.items()}
+
+
+def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
+    """The struct of a field or of the items of its list; of an object with names for keys none: all of it is read."""
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return annotation
+    parts = () if getattr(annotation, "__origin__", None) is dict else get_args(annotation)
+    return next((found for part in parts if (found := _struct_in(part)) is not None), None)
+
+
+def read_by(one: FileFormat) -> Shape:
+    """What a format reads of a row."""
+    return dict.fromkeys(one.column_names) if one.row is None else shape(one.row)
+
+
+def columns_unread(known: Shape, columns: Iterable[str]) -> list[str]:
+    """The columns of a table that its format does not read."""
+    return [column for column in columns if column not in known and not (_VOTES in known and is_vote(column))]
+
+
+def note(counts: Counts, fields: Iterable[tuple[str, bool]], n: int = 1) -> None:
+    """Note fields of a row, or of `n` rows, each with whether it holds something there."""
+    for field, is_filled in fields:
+        name = field if field.isprintable() else repr(field)
+        name = (name if len(name) <= MAX_SHOWN else name[: MAX_SHOWN - 1] + "…") or "(without a name)"
+        if name not in counts and len(counts) >= MAX_FIELDS:
+            name = OTHERS
+        counts[name] = counts.get(name, 0) + is_filled * n
+
+
+def note_object(counts: Counts, line: Any, known: Shape, whose: str = "") -> None:
+    """Note the fields of an object of JSON; a field of several items of a list counts once."""
+    found: dict[str, bool] = {}
+    for name, is_filled in _fields(line, known, ""):
+        found[whose + name] = found.get(whose + name, False) or is_filled
+    note(counts, found.items())
+
+
+def _fields(value: Any, known: Shape, path: str) -> Iterator[tuple[str, bool]]:
+    try:
+        items = msgspec.json.decode(value, type=dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]] | None)
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # a text, say, where a list may stand too
+        return
+    below = f"{path}[]." if isinstance(items, list) else f"{path}." if path else ""
+    for item in [items] if isinstance(items, dict) else items or ():
+        for key, raw in item.items():
+            if key not in known:
+                yield below + key, len(memoryview(raw)) > _LONGEST_EMPTY or bytes(raw) not in _EMPTY
+            elif known[key] is not None:
+                yield from _fields(raw, known[key], below + key)
