@@ -93,7 +93,8 @@ class Work:
         """Of the file; the first has been read, which of a document is all of its reading. The report is told what fields are left unread, unless it knows."""
         how = self.options, progress, None if report.unread else report.unread
         is_apart = self.file.path.stat().st_size > APART_BYTES and apart.can_be(self.file)
-        ahead = apart.rows(self.file, *how, self.rows_kept) if is_apart else self.file.gathered(*how)
+        here = self.file.format.gathered(self.file.rows(*how))
+        ahead = apart.rows(self.file, *how, self.rows_kept) if is_apart else here
         return chain([first] if (first := next(ahead, None)) is not None else [], ahead)
 
     def allow(self, session: Session, actor: Viewer) -> None:

@@ -93,24 +93,12 @@ class Opened:
                 note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
             yield number, found
 
-    def gathered(self, options: Options, progress: Progress, left: Counts | None) -> Rows:
-        """The rows, neighbours made one where the format does so."""
-        found = self.rows(options, progress, left)
-        return found if self.format.gathered is None else self.format.gathered(found)
-
     def first_rows(self, n: int) -> list[tuple[int, dict[str, str]]]:
         """The first rows as cells, each with its number, up to some megabytes; ImportFailed: one cannot be read."""
         found, n_bytes = [], 0
         for number, given in islice(self._given(lambda _done: None, {}), n):
             if isinstance(given, RowFault):
-                word = (
-                    "entry"
-                    if self.kind is Kind.OBJECTS
-                    else "row"
-                    if self.kind in (Kind.PARQUET, Kind.SHEET)
-                    else "line"
-                )
-                raise ImportFailed([f"{self.name}{f' {word} {number}' if number else ''}: {given}"])
+                raise ImportFailed([f"{self.name}{f' {self.kind.row_word} {number}' if number else ''}: {given}"])
             found.append((number, given))
             n_bytes += sum(map(len, given.values()))
             if n_bytes > MOST_SAMPLED:
@@ -160,38 +148,33 @@ class Opened:
         return digest.hexdigest()
 
     def _entries(self, left: Counts, progress: Progress) -> Given:
-        document, size = self._document()
+        """Of a results file; of a large one what stands before its metadata, mostly HTML, is passed over where that is possible."""
+        document, size = bytearray(), 0
+        with opened(self.path, self.name) as stream:
+            while block := stream.read(BLOCK):
+                size += len(block)
+                document += block
+                if size > LOOKED_INTO and not document.startswith(b"{" + _METADATA):
+                    start = document.find(_METADATA)
+                    document[:] = b"{" + document[start:] if start >= 0 else document[-LONGEST_KEY:]
+                check_document(document, self.name)
+        if document.startswith(BOM):
+            del document[: len(BOM)]
         if self.format.document is not None:
-            whole: bytes | bytearray = document
-            if size <= LOOKED_INTO:
-                with opened(self.path, self.name) as stream:
-                    whole = whole_document(stream, self.name)
-            note_object(left, whole, shape(self.format.document), whose="the document's ")
+            note_object(left, document, shape(self.format.document), whose="the document's ")
         try:
             try:
                 entries = healthbench.entries(document)
-            except RowFault:  # what stands before the entries, mostly HTML, was passed over where that is possible
+            except RowFault:
                 with opened(self.path, self.name) as stream:
                     entries = healthbench.entries(whole_document(stream, self.name))
         except RowFault as fault:
             yield 0, fault
             return
+        del document
         for number, entry in enumerate(entries, 1):
             yield number, entry
             progress(size * number // len(entries))
-
-    def _document(self) -> tuple[bytearray, int]:
-        """A document of which only the key metadata and what follows is left, and the whole one's size."""
-        part, size = bytearray(), 0
-        with opened(self.path, self.name) as stream:
-            while block := stream.read(BLOCK):
-                size += len(block)
-                part += block
-                if not part.startswith(b"{" + _METADATA):
-                    start = part.find(_METADATA)
-                    part[:] = b"{" + part[start:] if start >= 0 else part[-LONGEST_KEY:]
-                check_document(part, self.name)
-        return part, size
 
     def _samples(self, progress: Progress) -> Given:
         number = 0
@@ -314,22 +297,18 @@ def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames
     """Open a file and tell its format from its content, or from what says its own names; ImportFailed: it is empty, unreadable, or of no known format."""
     name = name.encode(errors="replace").decode().replace("\x00", "?")  # a name may hold any bytes
     if names is not None:
-        return _with_own_names(path, name, names)
+        return Opened(path, name, FORMATS[names.format], _kind_of_rows(path, name, names), names)
     if format_name is not None and format_name not in FORMATS:
         raise ImportFailed([f"{name}: expected one of {', '.join(FORMATS)}, got format {format_name!r}"])
-    wanted, longest = FORMATS.get(format_name or ""), settings().max_line_bytes
-    with opened(path, name) as stream:
-        head = stream.read(inspect_logs.HEAD)
+    wanted = FORMATS.get(format_name or "")
+    head, is_book = _head(path, name)
     if head.startswith(PARQUET_MAGIC):
         return Opened(path, name, _parquet_format(path, name, wanted), Kind.PARQUET)
     is_log = is_zip = head.startswith(ZIP_MAGIC)
-    if is_zip:
-        with opened(path, name) as stream:
-            if is_workbook(stream):
-                by_names = "which is read by a mapping of its columns: made on the Study page, or --mapping"
-                raise ImportFailed(
-                    [f"{name}: expected {wanted.name if wanted else 'a format'}, got a workbook (XLSX), {by_names}"]
-                )
+    if is_book:
+        by_names = "which is read by a mapping of its columns: made on the Study page, or --mapping"
+        expected = wanted.name if wanted else "a format"
+        raise ImportFailed([f"{name}: expected {expected}, got a workbook (XLSX), {by_names}"])
     if wanted is None:
         begins = inspect_logs.BEGINS.match(head.removeprefix(BOM)) is not None
         is_log = is_zip or (begins and b'"eval"' in head and b'"task"' in head)
@@ -339,60 +318,59 @@ def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames
         raise ImportFailed([f"{name}: expected {wanted.name}, got a zip"])
     if is_log:
         return Opened(path, name, _READ_WHOLE[Kind.LOG], Kind.LOG)
-    first = b""
-    with opened(path, name) as stream:
-        while not first and (line := stream.readline(longest + 1)):
-            first = line.removeprefix(BOM).strip() or (line if len(line) > longest else b"")
-    if not first:
-        content = "only blank lines" if path.stat().st_size else "0 bytes"
-        raise ImportFailed([f"{name}: expected one of the formats {', '.join(FORMATS)}, got {content}"])
-    found = wanted or _format_of(first, path, name, longest)
+    first, _ = _first_line(path, name, f"one of the formats {', '.join(FORMATS)}")
+    found = wanted or _format_of(first, path, name)
     is_table = found.read_cells is not None and not first.startswith(b"{")
     return Opened(path, name, found, Kind.TABLE if is_table else found.kind)
 
 
-def _with_own_names(path: Path, name: str, names: OwnNames) -> Opened:
-    """A file of rows of whatever names."""
-    first, is_one_line = b"", True
+def _head(path: Path, name: str) -> tuple[bytes, bool]:
+    """The beginning of a file, and whether it is a workbook."""
     with opened(path, name) as stream:
-        head = stream.read(BLOCK)
-    if head.startswith(ZIP_MAGIC):
-        with opened(path, name) as stream:
-            if not is_workbook(stream):
-                raise ImportFailed([f"{name}: expected {_ANY_ROWS}, got a zip that is no workbook"])
-    for magic, found in ((PARQUET_MAGIC, Kind.PARQUET), (ZIP_MAGIC, Kind.SHEET)):
-        if head.startswith(magic):
-            return Opened(path, name, FORMATS[names.format], found, names)
-    if head.startswith(OLD_EXCEL):
-        raise ImportFailed(
-            [f"{name}: expected {_ANY_ROWS}, got a workbook of an old Excel (.xls): save it as .xlsx or CSV"]
-        )
+        head = stream.read(inspect_logs.HEAD)
+    if not head.startswith(ZIP_MAGIC):
+        return head, False
     with opened(path, name) as stream:
-        longest = settings().max_line_bytes
+        return head, is_workbook(stream)
+
+
+def _first_line(path: Path, name: str, expected: str) -> tuple[bytes, bool]:
+    """The first line that is not blank, or its beginning where it is too long, and whether nothing follows it; ImportFailed: there is none."""
+    first, longest = b"", settings().max_line_bytes
+    with opened(path, name) as stream:
         while not first and (line := stream.readline(longest + 1)):
-            first = line.removeprefix(BOM).strip()
-        is_one_line = not stream.read(BLOCK).strip()
+            first = line.removeprefix(BOM).strip() or (line if len(line) > longest else b"")
+        is_last = not stream.read(BLOCK).strip()
     if not first:
-        raise ImportFailed(
-            [f"{name}: expected {_ANY_ROWS}, got {'only blank lines' if path.stat().st_size else '0 bytes'}"]
-        )
-    kind = Kind.TABLE
+        content = "only blank lines" if path.stat().st_size else "0 bytes"
+        raise ImportFailed([f"{name}: expected {expected}, got {content}"])
+    return first, is_last
+
+
+def _kind_of_rows(path: Path, name: str, names: OwnNames) -> Kind:
+    """How the rows lie in a file that has names of its own for them."""
+    head, is_book = _head(path, name)
+    if head.startswith(PARQUET_MAGIC):
+        return Kind.PARQUET
+    if is_book:
+        return Kind.SHEET
+    if head.startswith(ZIP_MAGIC):
+        raise ImportFailed([f"{name}: expected {_ANY_ROWS}, got a zip that is no workbook"])
+    if head.startswith(OLD_EXCEL):
+        got = "a workbook of an old Excel (.xls): save it as .xlsx or CSV"
+        raise ImportFailed([f"{name}: expected {_ANY_ROWS}, got {got}"])
+    first, is_alone = _first_line(path, name, _ANY_ROWS)
     if first.startswith(b"["):
-        kind = Kind.OBJECTS
-    elif first.startswith(b"{"):
-        kind = Kind.LINES
-        try:
-            object_ = msgspec.json.decode(first, type=dict[str, msgspec.Raw])
-            if is_one_line and names.rows.partition(".")[0] in object_:
-                kind = Kind.OBJECTS
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            kind = Kind.LINES if len(first) > longest or _ends_as_object(first) else Kind.OBJECTS
-    return Opened(path, name, FORMATS[names.format], kind, names)
-
-
-def _ends_as_object(line: bytes) -> bool:
-    """Whether a faulty first line is meant as a whole object: then the file is of lines, of which this one is broken."""
-    return line.endswith(b"}")
+        return Kind.OBJECTS
+    if not first.startswith(b"{"):
+        return Kind.TABLE
+    try:
+        keys = msgspec.json.decode(first, type=dict[str, msgspec.Raw])
+        return Kind.OBJECTS if is_alone and names.rows.partition(".")[0] in keys else Kind.LINES
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # a faulty line that ends as an object is meant as one: the file is of lines, of which this one is broken
+        is_line = len(first) > settings().max_line_bytes or first.endswith(b"}")
+        return Kind.LINES if is_line else Kind.OBJECTS
 
 
 def _between(path: Path, name: str) -> str:
@@ -418,7 +396,7 @@ def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFor
     return found
 
 
-def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> FileFormat:
+def _format_of(first: bytes, path: Path, name: str) -> FileFormat:
     is_json = first.startswith((b"{", b"["))
     keys: set[str] | None = set()
     try:
@@ -434,8 +412,8 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
     fitting = (one for one in FORMATS.values() if one.recognises(keys) and (is_json or one.read_cells is not None))
     if (found := next(fitting, None)) is not None:
         return found
-    if len(first) > max_line_bytes:
-        raise ImportFailed([f"{name} line 1: {TOO_LONG.format(max_line_bytes)}"])
+    if len(first) > (longest := settings().max_line_bytes):
+        raise ImportFailed([f"{name} line 1: {TOO_LONG.format(longest)}"])
     if is_json and not keys:
         try:
             list(healthbench.read(first, 1, Options()))
