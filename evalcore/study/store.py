@@ -93,10 +93,7 @@ class Brought:
         """In order, none beside or in another."""
         ordered = Brought()
         for first, last in sorted(map(tuple, self.runs)):
-            if ordered.runs and first <= ordered.runs[-1][1] + 1:
-                ordered.runs[-1][1] = max(ordered.runs[-1][1], last)
-            else:
-                ordered.runs.append([first, last])
+            ordered._add_run(first, last)
         return [(first, last) for first, last in ordered.runs]
 
 

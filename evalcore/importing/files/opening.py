@@ -27,7 +27,7 @@ from evalcore.importing.files.streams import (
     whole_document,
 )
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
-from evalcore.importing.formats.values import cells_of, check_entries, decode, is_vote, not_utf8, refuse
+from evalcore.importing.formats.values import cells_of, check_entries, decode, is_vote, not_utf8, refuse, refuse_row
 from evalcore.importing.mapping import OwnNames
 from evalcore.settings import settings
 from evalcore.study.csv_cells import unguarded
@@ -150,11 +150,12 @@ class Opened:
     def _entries(self, left: Counts, progress: Progress) -> Given:
         """Of a results file; of a large one what stands before its metadata, mostly HTML, is passed over where that is possible."""
         document, size = bytearray(), 0
+        least = self.path.stat().st_size  # where it is packed it is more
         with opened(self.path, self.name) as stream:
             while block := stream.read(BLOCK):
                 size += len(block)
                 document += block
-                if size > LOOKED_INTO and not document.startswith(b"{" + _METADATA):
+                if max(size, least) > LOOKED_INTO and not document.startswith(b"{" + _METADATA):
                     start = document.find(_METADATA)
                     document[:] = b"{" + document[start:] if start >= 0 else document[-LONGEST_KEY:]
                 check_document(document, self.name)
@@ -288,8 +289,7 @@ class Opened:
                 if len(line) > longest:
                     raise RowFault(TOO_LONG.format(longest))
                 if number > MAX_ROWS:
-                    msg = f"expected at most {MAX_ROWS:,} lines, got more"
-                    raise RowFault(msg)
+                    refuse_row(f"expected at most {MAX_ROWS:,} lines, got more")
                 yield line.removeprefix(BOM) if number == 1 else line
 
 
