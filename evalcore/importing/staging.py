@@ -19,13 +19,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from evalcore.errors import DatabaseFault, Frozen, ImportFailed, RowFault
 from evalcore.importing.context import Faults, Graded, ImportContext, ImportReport, Options, Rows
 from evalcore.importing.files import apart
-from evalcore.importing.files.opening import Opened, Progress, recognise
-from evalcore.importing.mapping import OwnNames
+from evalcore.importing.files.opening import Opened, Progress, again
 from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
 from evalcore.study import lookups, schema, store
@@ -78,10 +75,8 @@ class Work:
 
     def as_json(self) -> str:
         """What `finish` makes the same of, with a copy of the file."""
-        asked: dict[str, Any] = {"name": self.file.name, "format": self.file.format.name}
-        asked |= {"options": asdict(self.options), "names": msgspec.to_builtins(self.file.names)}
         told = {name: getattr(self, name) for name in ("meaning", "source_hash", "content_hash", "reads_of")}
-        return json.dumps(asked | told, ensure_ascii=False)
+        return json.dumps(self.file.asked(self.options) | told, ensure_ascii=False)
 
     def report(self) -> ImportReport:
         """Of an import that begins."""
@@ -202,12 +197,8 @@ class Work:
             )
             raise ImportFailed([f"{self.file.name}: {sentence}."])
         named = {"key": self.content_hash, "source_hash": self.source_hash, "name": self.file.name}
-        session.info[store.IMPORTING] = named | {
-            "format": self.file.format.name,
-            "actor": actor,
-            "at": now(),
-            "keeps_rows": True,
-        }
+        by = {"format": self.file.format.name, "actor": actor, "at": now(), "keeps_rows": True}
+        session.info[store.IMPORTING] = named | by
 
     def record(self, session: Session, report: ImportReport, actor: str) -> None:
         """Tell the trail what came of the file; and remember it, so that importing it again adds nothing."""
@@ -388,14 +379,13 @@ def finish(engine: Engine) -> ImportReport | None:
             return None
         asked = json.loads(found.asked)
         try:
-            names = asked.get("names") and msgspec.convert(asked["names"], OwnNames)
-            file = recognise(path, name=asked["name"], format_name=asked["format"], names=names)
+            file, options = again(path, asked)
             if file.content_hash() != found.source_hash:
                 return None
         except ImportFailed:
             return None
         meaning, reads_of = asked["meaning"] and ConfidenceMeaning(asked["meaning"]), tuple(asked["reads_of"])
-        work = Work(file, Options(**asked["options"]), meaning, found.source_hash, asked["content_hash"], reads_of)
+        work = Work(file, options, meaning, found.source_hash, asked["content_hash"], reads_of)
         report = _written(engine, work, found, lambda _done: None)
     if report.texts_new:
         from evalcore.triage.acts import read_levels  # noqa: PLC0415 - with pandas, which most imports do without

@@ -4,7 +4,7 @@ import csv
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, cached_property, partial
 from itertools import count, islice
 from pathlib import Path
@@ -138,6 +138,11 @@ class Opened:
             return known
         own = {*known} - {*self.names.columns.values()} | self.names.heads()
         return dict.fromkeys(own)
+
+    def asked(self, options: Options) -> dict[str, Any]:
+        """What `again` makes the same of, as JSON holds it."""
+        names = msgspec.to_builtins(self.names)
+        return {"name": self.name, "format": self.format.name, "options": asdict(options), "names": names}
 
     def content_hash(self) -> str:
         """SHA-256 of the content, unpacked."""
@@ -322,6 +327,13 @@ def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames
     found = wanted or _format_of(first, path, name)
     is_table = found.read_cells is not None and not first.startswith(b"{")
     return Opened(path, name, found, Kind.TABLE if is_table else found.kind)
+
+
+def again(path: Path, asked: Mapping[str, Any]) -> tuple[Opened, Options]:
+    """A file, or a copy of it, as it was opened when it was `Opened.asked`."""
+    names = asked.get("names") and msgspec.convert(asked["names"], OwnNames)
+    file = recognise(path, name=asked["name"], format_name=asked["format"], names=names)
+    return file, Options(**asked["options"])
 
 
 def _head(path: Path, name: str) -> tuple[bytes, bool]:
