@@ -34,6 +34,7 @@ GRADED_TWICE = (
 )
 of_response = attrgetter("text", "model", "evaluation", "sample_index", "completion_id")
 _SAID = tuple(name for name in Verdict.__struct_fields__ if name in GivenVerdict.__struct_fields__)
+_said = attrgetter(*_SAID)
 _compared = attrgetter(*COMPARED)
 _compared_in = itemgetter(*COMPARED)
 
@@ -417,7 +418,7 @@ def verdict_of(context: ImportContext, given: GivenVerdict, *, supersedes: int |
     """A given verdict on an item (`example_id`, `response_id`, `criterion_id`, `rater_id`) as it is stored, counted."""
     context.report.verdicts_new += supersedes is None
     context.report.verdicts_superseding += supersedes is not None
-    said = {name: getattr(given, name) for name in _SAID}
+    said: dict[str, Any] = dict(zip(_SAID, _said(given), strict=True))
     at = datetime.fromisoformat(given.read_at) if given.read_at else context.at
     return Verdict(**said, **item, created_at=at, supersedes=supersedes)
 
