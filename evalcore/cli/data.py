@@ -15,6 +15,7 @@ from evalcore.stats.wording import counted, decimal
 from evalcore.study.schema import ConfidenceMeaning, RaterKind
 
 if TYPE_CHECKING:
+    from evalcore.importing import ImportReport
     from evalcore.study.audit.chain import ChainReport
     from evalcore.study.db import Engine
 
@@ -54,81 +55,83 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     as_json: console.Json = False,
 ) -> None:
     """Import files, each whole or not at all."""
+    from evalcore.importing import Options, import_file, missing_options
     from evalcore.importing.staging import give_up as leave
+    from evalcore.study.acting import prepare_search
 
     if give_up == bool(paths):
         refuse(f"expected {'no file beside --give-up' if give_up else 'files to import'}, got {len(paths or ())}")
     if mapping is not None and format_name is not None:
         refuse("expected --mapping or --format, got both: the mapping names its format")
+    reports = []
     with console.study(db) as engine:
-        names = None if mapping is None else _mapping(engine, mapping)
         if give_up:
             left = leave(engine, console.actor(engine))
             n_done = f"{left.n_done:,} of its {left.n_rows:,} rows are in the study and stay"
             console.say(f"{left.name}: given up; {n_done}")
             return
-        options = {"format_name": format_name, "names": names, "model": model, "judge": judge, "dataset": dataset}
-        rest = {"confidence_means": confidence_means, "reads_of": reads_of or (), "dry_run": dry_run}
-        reports = [_import_one(engine, path, options | rest, quiet=as_json) for path in paths or ()]
-        if as_json:
-            console.print_json(reports)
+        names = None if mapping is None else _mapping(engine, mapping)
+        means: dict[str, Any] = {"dataset": dataset, "confidence_means": confidence_means, "reads_of": reads_of or ()}
+        for path in paths or ():
+            who = {"model": model, "judge": judge}
+            if sys.stdin.isatty() and not as_json:
+                of_format = format_name if names is None else names.format
+                said = Options(model=model, judge=judge)
+                for word in missing_options(path, format_name=of_format, options=said):
+                    who[word] = prompt(f"{path.name} does not say which {word} it is from; {word}")
+            size = None if path.suffix == ".gz" or not path.exists() else path.stat().st_size
+            means |= {"format_name": format_name, "names": names, "dry_run": dry_run, **who}
+            try:
+                with console.progress(path.name) as bar:
+                    means["progress"] = lambda done, bar=bar, size=size: bar(done, size)
+                    report = import_file(engine, path, actor=console.actor(engine), **means)
+            except ImportFailed as failed:
+                if any("ill in " in fault for fault in failed.faults):
+                    console.err.print(FIELDS, markup=False)
+                raise
+            if not dry_run:
+                with console.err.status("Preparing the search"):
+                    prepare_search(engine)
+            if not as_json:
+                _say(path, report)
+            reports.append(asdict(report))
+    if as_json:
+        console.print_json(reports)
 
 
 def _mapping(engine: "Engine", name: str) -> Any:
-    from evalcore.importing import kept
-    from evalcore.importing.mapping import parse
+    from evalcore.importing import mapping
     from evalcore.study.db import reading
 
     path = Path(name)
     with reading(engine) as session:
-        known = kept.mappings(session)
+        known = mapping.kept(session)
     if name in known and not path.exists():
         return known[name]
     if not path.exists():
         refuse(
             f"--mapping: expected a file or one of the study's mappings {', '.join(known) or '(it keeps none)'}, got {name}"
         )
-    return parse(console.content(path).decode(errors="replace"), path.name)
+    return mapping.parse(console.content(path).decode(errors="replace"), path.name)
 
 
-def _import_one(engine: "Engine", path: Path, told: dict[str, Any], *, quiet: bool) -> dict[str, object]:
-    from evalcore.importing import Options, import_file, missing_options
-    from evalcore.study.acting import prepare_search
+def _say(path: Path, report: "ImportReport") -> None:
+    ending = " (dry run)" if report.dry_run else ""
+    console.out.print(f"[bold]{path.name}[/]: {report.format}, {counted(report.rows, 'row')}{ending}")
+    console.say(*(f"  {line}" for line in report.sentences()), *(f"    {row}" for row in report.named()))
+    if report.meanings_missing:
+        console.say("    Say --confidence-means met or --confidence-means right.")
+    if report.flow:
+        import pandas as pd
 
-    if sys.stdin.isatty() and not quiet:
-        options = Options(model=told.get("model"), judge=told.get("judge"))
-        of_format = told["names"].format if told.get("names") else told.get("format_name")
-        for word in missing_options(path, format_name=of_format, options=options):
-            told = told | {word: prompt(f"{path.name} does not say which {word} it is from; {word}")}
-    size = None if path.suffix == ".gz" or not path.exists() else path.stat().st_size
-    try:
-        with console.progress(path.name) as bar:
-            report = import_file(engine, path, actor=console.actor(engine), progress=lambda n: bar(n, size), **told)
-    except ImportFailed as failed:
-        if any("ill in " in fault for fault in failed.faults):
-            console.err.print(FIELDS, markup=False)
-        raise
-    if not report.dry_run:
-        with console.err.status("Preparing the search"):
-            prepare_search(engine)
-    if not quiet:
-        ending = " (dry run)" if report.dry_run else ""
-        console.out.print(f"[bold]{path.name}[/]: {report.format}, {counted(report.rows, 'row')}{ending}")
-        console.say(*(f"  {line}" for line in report.sentences()), *(f"    {row}" for row in report.named()))
-        if report.meanings_missing:
-            console.say("    Say --confidence-means met or --confidence-means right.")
-        if report.flow:
-            import pandas as pd
+        from evalcore.triage import case_flow
 
-            from evalcore.triage import case_flow
-
-            flow = pd.DataFrame(report.flow)
-            labels = case_flow.mapping(flow)
-            console.say(f"  {case_flow.sentence(flow)}")
-            console.show(case_flow.label_columns(labels.head(MAX_FLOW_LINES)))
-            if len(labels) > MAX_FLOW_LINES:
-                console.say(f"  and {counted(len(labels) - MAX_FLOW_LINES, 'label')} more: see --json")
-    return asdict(report)
+        flow = pd.DataFrame(report.flow)
+        labels = case_flow.mapping(flow)
+        console.say(f"  {case_flow.sentence(flow)}")
+        console.show(case_flow.label_columns(labels.head(MAX_FLOW_LINES)))
+        if len(labels) > MAX_FLOW_LINES:
+            console.say(f"  and {counted(len(labels) - MAX_FLOW_LINES, 'label')} more: see --json")
 
 
 def formats() -> None:
@@ -148,7 +151,7 @@ def template(
     path: Annotated[Path | None, Argument(help="A new file; default: the format's name in this folder.")] = None,
 ) -> None:
     """Write a file of a format to begin with: invented rows, with the columns or keys in their places."""
-    from evalcore.importing.templates import template as found
+    from evalcore.importing.formats import template as found
 
     source = found(format_name)
     path = path or Path(source.name)
@@ -171,8 +174,7 @@ def download(
         refuse(f"expected healthbench, got {benchmark!r}")
     with console.progress(f"healthbench {part}") as bar:
         path = fetch(part, base_url=settings().healthbench_url, folder=folder, progress=bar)
-    with console.study(db) as engine:
-        _import_one(engine, path, {}, quiet=False)
+    import_([path], db=db)
 
 
 def composition(

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importing import staging, turns
+from evalcore.importing import staging
 from evalcore.importing.context import ImportReport, Kind, Options
 from evalcore.importing.examples import as_stored
 from evalcore.importing.files.opening import Opened, recognise
@@ -97,7 +97,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     content_hash = sha256(f"{source_hash} {file.format.name} {options}{mapped}".encode()).hexdigest()
     work = staging.Work(file, options, confidence_means, source_hash, content_hash, tuple(reads_of), dry_run=dry_run)
     staging.finish(engine)
-    with turns.turn(engine, work, actor, progress) as told, staging.few_collections():
+    with staging.turn(engine, work, actor, progress) as told, staging.few_collections():
         report = staging.at_once(engine, work, actor, told if engine.dialect.name == "postgresql" else progress)
         if report is None:
             report = staging.in_parts(engine, work, actor, progress, checking=told)

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +16,7 @@ import orjson
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.study import contents, lookups, schema
 from evalcore.study.db import RowMapping, Session
-from evalcore.study.schema import Label, RaterKind, Source, Stage, Verdict
+from evalcore.study.schema import Label, RaterKind, Source, Stage
 from evalcore.study.store import Bulk, ensure_rater, first_name
 from evalcore.study.tables import now
 
@@ -74,6 +73,18 @@ class Kind(StrEnum):
     OBJECTS = "JSON"
     SHEET = "XLSX"
 
+    @property
+    def row_word(self) -> str:
+        """What a message calls one of its rows."""
+        words = {
+            self.PARQUET: "row",
+            self.SHEET: "row",
+            self.DOCUMENT: "entry",
+            self.OBJECTS: "entry",
+            self.LOG: "sample",
+        }
+        return words.get(self, "line")
+
 
 @dataclass(frozen=True)
 class FileFormat:
@@ -87,7 +98,7 @@ class FileFormat:
     read: Callable[[Any, int, Options], Iterator[Any]] | None = None
     read_cells: Callable[[Cells, int, Options], Iterable[Any]] | None = None
     writer: "Callable[[ImportContext], RowWriter] | None" = None
-    gathered: "Callable[[Rows], Rows] | None" = None  # makes one of neighbouring rows that speak of one response
+    gathered: "Callable[[Rows], Rows]" = iter  # makes one of neighbouring rows that speak of one response
     row: type[msgspec.Struct] | None = (
         None  # with the fields that are read of a row, where `columns` are not all of them
     )
@@ -397,14 +408,7 @@ class ImportContext:
         called = {name: self.called(name, getattr(options, name)) for name in ("dataset", "model", "judge")}
         self.file, self.options, self.session, self.report = file, replace(options, **called), session, report
         self.bulk = Bulk(session, source=Source.IMPORT, source_hash=report.source_hash)
-        words = {
-            Kind.PARQUET: "row",
-            Kind.SHEET: "row",
-            Kind.DOCUMENT: "entry",
-            Kind.OBJECTS: "entry",
-            Kind.LOG: "sample",
-        }
-        self.faults = Faults(file.name, row_word=words.get(file.kind, "line"))
+        self.faults = Faults(file.name, row_word=file.kind.row_word)
         self.at = now()  # when its verdicts were given that do not say it
         self._people = {_folded(person.name): person.name for person in contents.people(session, everybody=True)}
         self._mapped = {_folded(name) for name in report.reads_of}
@@ -461,41 +465,6 @@ class ImportContext:
             numbers = self.bulk.insert("model", [{"name": self.stored("model", name)} for name in new])
             self._models.update(zip(new, numbers, strict=True))
         return self._models
-
-    def verdict(
-        self,
-        given: GivenVerdict,
-        *,
-        example: int,
-        response: int | None,
-        criterion: int | None,
-        rater: int,
-        before: int | None,
-    ) -> Verdict:
-        """A given verdict as it is stored, counted; `before` is the number of the one that it supersedes."""
-        self.report.verdicts_new += before is None
-        self.report.verdicts_superseding += before is not None
-        return Verdict(
-            example_id=example,
-            response_id=response,
-            criterion_id=criterion,
-            rater_id=rater,
-            stage=given.stage,  # type: ignore[arg-type] # its format has filled it in
-            label=given.label,
-            confidence=given.confidence,
-            explanation=given.explanation,
-            cause=given.cause,
-            severity=given.severity,
-            right_for_wrong_reason=given.right_for_wrong_reason,
-            selection=given.selection,
-            inclusion_probability=given.inclusion_probability,
-            blinded=given.blinded,
-            created_at=datetime.fromisoformat(given.read_at) if given.read_at else self.at,
-            supersedes=before,
-            reason=given.reason,
-            error_kind=given.error_kind,
-            conflict_cause=given.conflict_cause,
-        )
 
 
 class RowWriter(ABC):

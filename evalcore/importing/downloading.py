@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import stamina
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, refuse
 
 Progress = Callable[[int, int | None], None]  # bytes that are here, and that there will be (None: unknown)
 TRIES = 5
@@ -25,8 +25,7 @@ def download(part: str, *, base_url: str, folder: Path, progress: Progress = lam
     OverreadError: the part is unknown, the folder cannot be written, the server refuses, or the file does not arrive whole in five tries.
     """
     if part not in PARTS:
-        msg = f"part: expected one of {', '.join(PARTS)}, got {part!r}"
-        raise OverreadError(msg)
+        refuse(f"part: expected one of {', '.join(PARTS)}, got {part!r}")
     target = folder / PARTS[part]
     url = f"{base_url.rstrip('/')}/{target.name}"
     try:

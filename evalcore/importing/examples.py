@@ -407,14 +407,15 @@ def turns(messages: str) -> list[Message]:
 
 def share_question(one: Sequence[Message], other: Sequence[Message]) -> bool:
     """Whether the user's last turn of one conversation stands in the other, whatever a wrapper put around it."""
-    return _last(one) in _words(other) or _last(other) in _words(one)
+    return _last(one) in words_of(other) or _last(other) in words_of(one)
 
 
 def _last(messages: Sequence[Message]) -> str:
     return next(" ".join(message.content.split()) for message in reversed(messages) if message.role == "user")
 
 
-def _words(messages: Sequence[Message]) -> str:
+def words_of(messages: Sequence[Message]) -> str:
+    """What is said in a conversation, however it is broken into lines."""
     return " ".join(" ".join(message.content.split()) for message in messages)
 
 

@@ -4,17 +4,22 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 import jmespath
 import msgspec
 import yaml
 from jmespath.exceptions import JMESPathError
 
-from evalcore.errors import OverreadError, RowFault
+from evalcore.errors import OverreadError, RowFault, refuse as refuse_act
 from evalcore.importing.context import Cells, FileFormat, shown
 from evalcore.importing.formats import given_responses, grade_table, own, verdicts
-from evalcore.importing.formats.values import cell, refuse
+from evalcore.importing.formats.values import LONGEST_NAME, cell, refuse
+from evalcore.study import lookups, store
+from evalcore.study.acting import act
+from evalcore.study.db import Engine, Session
+from evalcore.study.policies import check_can_import
+from evalcore.study.schema import Viewer
 
 MAPPED = {one.name: one for one in (given_responses.FORMAT, grade_table.FORMAT, verdicts.VERDICT_TABLE)}
 GRADE, LABEL, EACH = "grade", "label", "each"
@@ -325,6 +330,22 @@ def needs(names: OwnNames) -> Sequence[str]:
     return one.lacks({field for columns in names.sets()[:1] for field in columns.values()})
 
 
-def _refuse(name: str, place: str, expected: str, got: str) -> None:
-    msg = f"{name}: {place}: expected {expected}, got {got}"
-    raise OverreadError(msg)
+def _refuse(name: str, place: str, expected: str, got: str) -> NoReturn:
+    refuse_act(f"{name}: {place}: expected {expected}, got {got}")
+
+
+def kept(session: Session) -> dict[str, OwnNames]:
+    """The mappings that a study keeps, by name, so that the next file of the same program needs no choices."""
+    return {name: parse(text, f"mapping {name}") for name, text in lookups.mappings(session).items()}
+
+
+def keep(engine: Engine, name: str, names: OwnNames, *, actor: Viewer) -> bool:
+    """Keep a mapping under a name, by a lead or researcher. Returns whether anything changed."""
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
+        refuse_act(
+            f"Keep the mapping as: expected a name of 1 to {LONGEST_NAME} printable characters, got {name[:40]!r}"
+        )
+    text = to_yaml(names)
+    parse(text, name)
+    with act(engine, actor, check_can_import) as session:
+        return store.set_mapping(session, name, text, actor=actor.signature)

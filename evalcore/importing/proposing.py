@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -234,7 +234,8 @@ class _Walk:
             self._turns |= {steps, (*steps, ":-1")}
             self._note((*steps, ":-1") if is_answered else steps, talk[:-1] if is_answered else talk)
             if is_answered:
-                self._note((*steps, -1, _key_of_words(inside)), talk[-1]["content"])
+                key = next(key for key in ("content", "value", "text") if inside[-1].get(key) is not None)
+                self._note((*steps, -1, key), talk[-1]["content"])
         elif isinstance(inside, Mapping):
             for key, under in inside.items():
                 self.into(under, (*steps, key))
@@ -250,10 +251,6 @@ class _Walk:
 
     def _note(self, steps: Steps, value: Any) -> None:
         self.found.setdefault(steps, []).append(value)
-
-
-def _key_of_words(turns: list[Any]) -> str:
-    return next(key for key in ("content", "value", "text") if turns[-1].get(key) is not None)
 
 
 def rendered(steps: Steps) -> str:
@@ -628,12 +625,8 @@ def conversations(given: Sample, names: OwnNames, options: Options) -> tuple[lis
             records = [one for row in rows for one in read(row, number, told)] if read else []
         except RowFault as fault:
             return list(found.values())[:N_SHOWN], f"Row {number}: {names.explained(fault)}"
-        for one in _told(records):
+        for one in records:
             key = one.prompt_id or msgspec.json.encode(one.messages).decode()
             of = found.setdefault(key, Shown(one.prompt_id, one.messages or ()))
             of.answers.setdefault((one.model or "", one.text or ""), []).append(one)
     return list(found.values())[:N_SHOWN], ""
-
-
-def _told(records: Sequence[Any]) -> Iterator[Graded]:
-    yield from (one for one in records if isinstance(one, Graded))

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -9,7 +10,16 @@ import msgspec
 
 from evalcore.errors import RowFault
 from evalcore.importing import examples
-from evalcore.importing.context import COMPARED, CriterionRef, GivenExample, Graded, ImportContext, RowWriter, is_own
+from evalcore.importing.context import (
+    COMPARED,
+    CriterionRef,
+    GivenExample,
+    GivenVerdict,
+    Graded,
+    ImportContext,
+    RowWriter,
+    is_own,
+)
 from evalcore.importing.formats.values import refuse
 from evalcore.study import lookups
 from evalcore.study.schema import Example, Message, RaterKind, Verdict
@@ -23,6 +33,8 @@ GRADED_TWICE = (
     "sample_index tells equal answers apart"
 )
 of_response = attrgetter("text", "model", "evaluation", "sample_index", "completion_id")
+_SAID = tuple(name for name in Verdict.__struct_fields__ if name in GivenVerdict.__struct_fields__)
+_said = attrgetter(*_SAID)
 _compared = attrgetter(*COMPARED)
 _compared_in = itemgetter(*COMPARED)
 
@@ -379,14 +391,8 @@ class GradedRows(RowWriter):
                     self._bulk.verdicts(list(new.values()))
                     new, earlier = {}, self._earlier(joined, ())
                     before = earlier[key]
-                new[key] = self._context.verdict(
-                    given,
-                    example=example_id,
-                    response=response_id,
-                    criterion=key[1],
-                    rater=rater_id,
-                    before=before and before[0],
-                )
+                item = {"example_id": example_id, "response_id": response_id, "criterion_id": key[1]}
+                new[key] = verdict_of(self._context, given, **item, rater_id=rater_id, supersedes=before and before[0])
                 if given.explanation and response_id in fresh:
                     fresh[response_id].append(given.explanation)
                 elif given.explanation:
@@ -406,6 +412,15 @@ class GradedRows(RowWriter):
             )
             for row in rows
         }
+
+
+def verdict_of(context: ImportContext, given: GivenVerdict, *, supersedes: int | None, **item: Any) -> Verdict:
+    """A given verdict on an item (`example_id`, `response_id`, `criterion_id`, `rater_id`) as it is stored, counted."""
+    context.report.verdicts_new += supersedes is None
+    context.report.verdicts_superseding += supersedes is not None
+    said: dict[str, Any] = dict(zip(_SAID, _said(given), strict=True))
+    at = datetime.fromisoformat(given.read_at) if given.read_at else context.at
+    return Verdict(**said, **item, created_at=at, supersedes=supersedes)
 
 
 def _speaks_again(before: Joined, row: Joined) -> bool:

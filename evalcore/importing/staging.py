@@ -19,22 +19,30 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from evalcore.errors import DatabaseFault, ImportFailed, RowFault
+from evalcore.errors import DatabaseFault, Frozen, ImportFailed, RowFault
 from evalcore.importing.context import Faults, Graded, ImportContext, ImportReport, Options, Rows
 from evalcore.importing.files import apart
-from evalcore.importing.files.opening import Opened, Progress, recognise
-from evalcore.importing.mapping import OwnNames
+from evalcore.importing.files.opening import Opened, Progress, again
 from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
 from evalcore.study import lookups, schema, store
 from evalcore.study.acting import allow
 from evalcore.study.corrections import mending
-from evalcore.study.db import Engine, Session, connect, importing_file, keep, reading, unkept, writing
+from evalcore.study.db import (
+    Engine,
+    Session,
+    connect,
+    import_lock,
+    importing,
+    importing_file,
+    keep,
+    reading,
+    unkept,
+    writing,
+)
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
 from evalcore.study.schema import Administrator, ConfidenceMeaning, Viewer
-from evalcore.study.tables import UnfinishedImport, now
+from evalcore.study.tables import ImportUnderWay, UnfinishedImport, now
 
 AT_ONCE_SECONDS = 0.5  # so long may a transaction keep others waiting
 AT_ONCE_BYTES = 2_000_000_000  # a larger file is never written in one
@@ -43,6 +51,7 @@ PART_SECONDS = 0.6  # so long may a part take: its rows, its event and the commi
 BATCH_SECONDS = 0.5  # a batch that takes longer by itself is followed by smaller ones
 PAUSE_SECONDS = 0.11  # longer than SQLite lets whoever waits sleep (0.1 s): they get their turn between two parts
 PAUSES_SECONDS = 5.0  # for so long after somebody else has come to write
+TOLD_SECONDS = 2.0  # between two words of how far an import is
 CHECK, ROWS = ".check", ".rows"
 """Behind the name of the kept file: the copy of the study in which it is checked, and the rows that were read meanwhile."""
 
@@ -66,10 +75,8 @@ class Work:
 
     def as_json(self) -> str:
         """What `finish` makes the same of, with a copy of the file."""
-        asked: dict[str, Any] = {"name": self.file.name, "format": self.file.format.name}
-        asked |= {"options": asdict(self.options), "names": msgspec.to_builtins(self.file.names)}
         told = {name: getattr(self, name) for name in ("meaning", "source_hash", "content_hash", "reads_of")}
-        return json.dumps(asked | told, ensure_ascii=False)
+        return json.dumps(self.file.asked(self.options) | told, ensure_ascii=False)
 
     def report(self) -> ImportReport:
         """Of an import that begins."""
@@ -81,7 +88,8 @@ class Work:
         """Of the file; the first has been read, which of a document is all of its reading. The report is told what fields are left unread, unless it knows."""
         how = self.options, progress, None if report.unread else report.unread
         is_apart = self.file.path.stat().st_size > APART_BYTES and apart.can_be(self.file)
-        ahead = apart.rows(self.file, *how, self.rows_kept) if is_apart else self.file.gathered(*how)
+        here = self.file.format.gathered(self.file.rows(*how))
+        ahead = apart.rows(self.file, *how, self.rows_kept) if is_apart else here
         return chain([first] if (first := next(ahead, None)) is not None else [], ahead)
 
     def allow(self, session: Session, actor: Viewer) -> None:
@@ -189,12 +197,8 @@ class Work:
             )
             raise ImportFailed([f"{self.file.name}: {sentence}."])
         named = {"key": self.content_hash, "source_hash": self.source_hash, "name": self.file.name}
-        session.info[store.IMPORTING] = named | {
-            "format": self.file.format.name,
-            "actor": actor,
-            "at": now(),
-            "keeps_rows": True,
-        }
+        by = {"format": self.file.format.name, "actor": actor, "at": now(), "keeps_rows": True}
+        session.info[store.IMPORTING] = named | by
 
     def record(self, session: Session, report: ImportReport, actor: str) -> None:
         """Tell the trail what came of the file; and remember it, so that importing it again adds nothing."""
@@ -229,6 +233,61 @@ def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> Im
             work.record(session, report, actor.signature)
         return report
     return None
+
+
+@contextmanager
+def turn(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> Iterator[Progress]:
+    """One import at a time a study. Gives a progress that everybody sees; not for use where this process holds SQLite's write lock.
+
+    NotAllowed: whoever acts may not import this. ImportFailed: somebody else is importing, and who.
+    """
+    with _lock(engine) as is_ours:
+        if not is_ours:
+            with reading(engine) as session:
+                found = lookups.import_under_way(session)
+            who = found.sentence if found else "somebody else is importing a file."
+            raise ImportFailed([f"{work.file.name}: {who} Import this file when that is done. Nothing was imported."])
+        begun, told = ImportUnderWay(name=work.file.name, actor=actor.signature), time.monotonic()
+        with writing(engine, patient=True) as session:
+            work.allow(session, actor)
+            store.begin_import(session, begun)
+
+        def tell(done: int) -> None:
+            nonlocal told
+            progress(done)
+            if time.monotonic() - told > TOLD_SECONDS:
+                told = time.monotonic()
+                with suppress(DatabaseFault, Frozen), writing(engine) as session:
+                    store.note_import(session, megabytes=done / 1e6)
+
+        try:
+            yield tell
+        finally:
+            with suppress(DatabaseFault, Frozen), writing(engine, patient=True) as session:
+                store.end_import(session)
+
+
+@contextmanager
+def _lock(engine: Engine) -> Iterator[bool]:
+    """What only one process has, and nobody once it has ended."""
+    study = Path(engine.url.database or "")
+    if engine.dialect.name == "postgresql":
+        with import_lock(engine) as is_ours:
+            yield is_ours
+    elif can_stage(engine) and os.access(study.parent, os.W_OK):
+        path = importing_file(engine)
+        with held(path, make=True) as is_ours:
+            if is_ours:
+                os.utime(path, (0, 0))  # nobody has come to write yet
+            before = importing.set(is_ours)
+            try:
+                yield is_ours
+            finally:
+                importing.reset(before)
+                if is_ours:
+                    path.unlink(missing_ok=True)
+    else:
+        yield True
 
 
 @contextmanager
@@ -320,14 +379,13 @@ def finish(engine: Engine) -> ImportReport | None:
             return None
         asked = json.loads(found.asked)
         try:
-            names = asked.get("names") and msgspec.convert(asked["names"], OwnNames)
-            file = recognise(path, name=asked["name"], format_name=asked["format"], names=names)
+            file, options = again(path, asked)
             if file.content_hash() != found.source_hash:
                 return None
         except ImportFailed:
             return None
         meaning, reads_of = asked["meaning"] and ConfidenceMeaning(asked["meaning"]), tuple(asked["reads_of"])
-        work = Work(file, Options(**asked["options"]), meaning, found.source_hash, asked["content_hash"], reads_of)
+        work = Work(file, options, meaning, found.source_hash, asked["content_hash"], reads_of)
         report = _written(engine, work, found, lambda _done: None)
     if report.texts_new:
         from evalcore.triage.acts import read_levels  # noqa: PLC0415 - with pandas, which most imports do without

@@ -148,3 +148,10 @@ def import_under_way(session: Session) -> ImportUnderWay | None:
     table = TABLES["import_under_way"]
     row = session.connection().execute(select(table).where(table.c.seen_at > now() - LOST)).mappings().first()
     return None if row is None else ImportUnderWay(**row)
+
+
+def mappings(session: Session) -> dict[str, str]:
+    """The YAML of each mapping of columns that the study keeps, by its name."""
+    rows = TABLES["column_mapping"].c
+    found = session.connection().execute(select(rows.name, rows.text).order_by(rows.name))
+    return {row.name: row.text for row in found}

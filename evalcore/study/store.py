@@ -20,7 +20,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, SQLModel, col
 
-from evalcore.errors import AlreadyChanged, OverreadError
+from evalcore.errors import AlreadyChanged, OverreadError, refuse
 from evalcore.study import analysis, families, tables
 from evalcore.study.analysis import Analysis
 from evalcore.study.audit.row_hashes import (
@@ -93,10 +93,7 @@ class Brought:
         """In order, none beside or in another."""
         ordered = Brought()
         for first, last in sorted(map(tuple, self.runs)):
-            if ordered.runs and first <= ordered.runs[-1][1] + 1:
-                ordered.runs[-1][1] = max(ordered.runs[-1][1], last)
-            else:
-                ordered.runs.append([first, last])
+            ordered._add_run(first, last)
         return [(first, last) for first, last in ordered.runs]
 
 
@@ -466,12 +463,10 @@ class Bulk:
         if verdicts and self._is_sqlite:
             last = self._connection.execute(_last_number(VERDICT)).scalar_one()
             tuples = map(msgspec.structs.astuple, verdicts)
+            how: dict[str, Any] = {"alike": self._stamp, "hashed": not self.only_checks}
+            hashes = self._insert_tuples(TABLES[VERDICT], Verdict.__struct_fields__, tuples, **how)
             if self.only_checks:
-                self._insert_tuples(TABLES[VERDICT], Verdict.__struct_fields__, tuples, alike=self._stamp)
                 return
-            hashes = self._insert_tuples(
-                TABLES[VERDICT], Verdict.__struct_fields__, tuples, alike=self._stamp, hashed=True
-            )
             numbers: Sequence[int] = range(last + 1, last + 1 + len(hashes))
         else:
             rows = [verdict_row(verdict, self._stamp) for verdict in verdicts]
@@ -702,11 +697,9 @@ def add_person(
     wanted = list(dict.fromkeys(roles))
     unknown = [role for role in wanted if role not in set(Role)]
     if not name or not all(map(is_storable, (name, *specialties, *languages))):
-        msg = f"name, specialties, languages: expected how the person is to be called, in plain text, got {name!r}"
-        raise OverreadError(msg)
+        refuse(f"name, specialties, languages: expected how the person is to be called, in plain text, got {name!r}")
     if unknown or not wanted:
-        msg = f"roles: expected one or more of {', '.join(Role)}, got {', '.join(unknown) or 'nothing'}"
-        raise OverreadError(msg)
+        refuse(f"roles: expected one or more of {', '.join(Role)}, got {', '.join(unknown) or 'nothing'}")
     person = tables.Person(
         name=name,
         roles=json.dumps(wanted),
@@ -714,8 +707,7 @@ def add_person(
         languages=json.dumps(languages, ensure_ascii=False),
     )
     if not _inserted(session, person):
-        msg = f"{name} is already in this study"
-        raise OverreadError(msg)
+        refuse(f"{name} is already in this study")
     written(session).content("person", [person.id or 0])
     append_event(session, actor=actor, action="person added", subject=name, detail={"roles": wanted})
     return person
@@ -763,8 +755,7 @@ def first_name(session: Session, kind: str, name: str) -> str:
 def set_guideline(session: Session, guideline: str, *, actor: str) -> int:
     """Write a new version of what readers are told. Returns its number."""
     if not guideline.strip() or len(guideline) > MAX_GUIDELINE or not is_storable(guideline):
-        msg = f"guideline: expected 1 to {MAX_GUIDELINE:,} characters of plain text, got {len(guideline):,}"
-        raise OverreadError(msg)
+        refuse(f"guideline: expected 1 to {MAX_GUIDELINE:,} characters of plain text, got {len(guideline):,}")
     row = tables.Guideline(text=guideline, created_by=actor, created_at=now())
     session.add(row)
     session.flush()
@@ -778,8 +769,7 @@ def set_rules(session: Session, rules: Rules, *, actor: str) -> None:
     """Change what the study has chosen; what differs is in the trail."""
     for name, share in (("check_share", rules.check_share), ("control_share", rules.control_share)):
         if not 0 <= share <= 1:
-            msg = f"{name}: expected a share from 0 to 1, got {share}"
-            raise OverreadError(msg)
+            refuse(f"{name}: expected a share from 0 to 1, got {share}")
     study, wanted = ensure_study(session), msgspec.structs.asdict(rules)
     wanted = {"reading_mode": wanted.pop("mode").value, **wanted}
     changed = {name: value for name, value in wanted.items() if getattr(study, name) != value}
@@ -831,8 +821,7 @@ def set_families(session: Session, table: families.Table, *, actor: str) -> bool
     wanted = families.check(given, "the table of families") if given else []
     for place, pattern, family in given:
         if not (is_storable(pattern) and is_storable(family)):
-            msg = f"{place}: expected plain text, got {pattern!r}"
-            raise OverreadError(msg)
+            refuse(f"{place}: expected plain text, got {pattern!r}")
     rows, connection = TABLES["model_family"], session.connection()
     before = connection.execute(sa.select(rows.c.pattern, rows.c.family).order_by(rows.c.place)).all()
     if [tuple(row) for row in before] == wanted:
@@ -844,4 +833,15 @@ def set_families(session: Session, table: families.Table, *, actor: str) -> bool
     subject = f"{len(wanted)} patterns" if wanted else "the table of Overread"
     detail = {"families": [f"{pattern} = {family}" for pattern, family in wanted]}
     append_event(session, actor=actor, action="families set", subject=subject, detail=detail)
+    return True
+
+
+def set_mapping(session: Session, name: str, mapping: str, *, actor: str) -> bool:
+    """Keep a mapping of columns, as YAML, in place of the one that had its name. Returns whether anything changed."""
+    rows, connection = TABLES["column_mapping"], session.connection()
+    if connection.execute(sa.select(rows.c.text).where(rows.c.name == name)).scalar() == mapping:
+        return False
+    connection.execute(sa.delete(rows).where(rows.c.name == name))
+    connection.execute(insert(rows), [{"name": name, "text": mapping, "kept_by": actor, "kept_at": now()}])
+    append_event(session, actor=actor, action="mapping kept", subject=f"mapping {name}", detail={"text": mapping})
     return True

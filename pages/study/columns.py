@@ -8,10 +8,9 @@ import msgspec
 import streamlit as st
 
 from evalcore.errors import ImportFailed
-from evalcore.importing import kept
 from evalcore.importing.context import Graded, Options
 from evalcore.importing.files.opening import recognise
-from evalcore.importing.mapping import GRADE, MAPPED, OwnNames, constant, said_constant, to_yaml
+from evalcore.importing.mapping import GRADE, MAPPED, OwnNames, constant, kept, said_constant, to_yaml
 from evalcore.importing.proposing import (
     GRADES,
     LABELS,
@@ -102,7 +101,7 @@ def ask(path: Path, name: str, number: str, options: Options) -> Choice | None:
         return None
     st.subheader("What each column is", anchor=False)
     _first_rows(given)
-    known = common.ask(kept.mappings)
+    known = common.ask(kept)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         begin = st.selectbox("Begin with", [PROPOSED, *known], key=f"{key}_begin") if known else PROPOSED
         if given.others:

@@ -13,9 +13,8 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from evalcore.errors import ImportFailed, NotAllowed
-from evalcore.importing import Options, import_file, kept, told_by_name
-from evalcore.importing.formats import FORMATS
-from evalcore.importing.templates import template
+from evalcore.importing import Options, import_file, mapping, told_by_name
+from evalcore.importing.formats import FORMATS, template
 from evalcore.importing.uploads import path_of
 from evalcore.runs.summary import duration
 from evalcore.stats.wording import counted
@@ -62,7 +61,7 @@ def _importing(viewer: Viewer) -> None:
     if len(uploads) > 1:  # what is filled in counts for all of them
         number, unsaid, evaluation, answered = "several", "as each file or its name says", "", ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        mappings = common.ask(kept.mappings)
+        mappings = common.ask(mapping.kept)
         ways = [DETECT, *([OWN] if len(uploads) == 1 else []), *(MAPPING + name for name in mappings), *FORMATS]
         way = st.selectbox("Format", ways, key="import_format")
         own = "For example healthbench, healthbench_hard, or a name of your own."
@@ -100,7 +99,7 @@ def _importing(viewer: Viewer) -> None:
         check = st.button("Check only", key="check", disabled=bool(lacks), help=lacks or None)
     if go and choice is not None and choice.keep_as:
         with common.shown_errors():
-            kept.keep(common.engine(), choice.keep_as, choice.names, actor=viewer)
+            mapping.keep(common.engine(), choice.keep_as, choice.names, actor=viewer)
     if go or check:
         said = {"dataset": dataset, "model": model, "judge": judge}
         options: dict[str, Any] = {name: text.strip() or None for name, text in said.items()}

@@ -10,8 +10,7 @@ from typer.main import get_command
 
 from evalcore.__main__ import app
 from evalcore.export.tables import CODEBOOK
-from evalcore.importing.formats import FORMATS
-from evalcore.importing.templates import template
+from evalcore.importing.formats import FORMATS, template
 from evalcore.settings import PREFIX, Settings
 from evalcore.study.schema import Ask
 from pages.shared import keys

@@ -9,9 +9,8 @@ import pytest
 from typer.main import get_command
 
 from evalcore.__main__ import app
-from evalcore.importing import kept
-from evalcore.importing.mapping import parse
-from evalcore.importing.templates import template
+from evalcore.importing.formats import template
+from evalcore.importing.mapping import keep, parse
 from evalcore.study.db import connect
 from evalcore.study.schema import Administrator
 from tests.docs.blocks import DOCS, NOT_TESTED, ROOT, blocks, named
@@ -67,7 +66,7 @@ def folder(overread, demo_file: Path) -> Path:
     assert [parse(text, "docs/own-data.md").format for text in others] == ["grade-table", "verdict-table"]
     (overread.folder / "ours.yaml").write_text(mapping, "utf-8")
     engine = connect(str(overread.db))
-    kept.keep(engine, "ours", parse(mapping, "ours"), actor=Administrator(name="tester"))
+    keep(engine, "ours", parse(mapping, "ours"), actor=Administrator(name="tester"))
     engine.dispose()
     (overread.folder / "ours.jsonl").write_text(json.dumps(OURS), "utf-8")
     models_file(overread.folder, "http://127.0.0.1:9", "Magpie")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evalcore.errors import ImportFailed
-from evalcore.importing.formats.healthbench_professional import PHYSICIAN
+from evalcore.importing.formats.healthbench import PHYSICIAN
 from evalcore.reading import assigning, reviewing
 from evalcore.reading.assigning import Choice
 from evalcore.study import contents, store

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evalcore.errors import ImportFailed, OverreadError
-from evalcore.importing import kept, staging
+from evalcore.importing import staging
 from evalcore.importing.files import streams
-from evalcore.importing.mapping import OwnNames, constant, parse, said_constant, to_yaml
+from evalcore.importing.mapping import OwnNames, constant, keep, parse, said_constant, to_yaml
 from evalcore.importing.proposing import sample
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import Administrator, Role
@@ -165,8 +165,8 @@ def test_the_command_takes_a_mapping(overread):
         "import", "mine.csv", "--mapping", "no.yaml"
     )
     engine = open_study(f"sqlite:///{overread.folder / 'overread.db'}")
-    kept.keep(engine, "ours", OWN, actor=Administrator(name="tester"))
-    assert not kept.keep(engine, "ours", OWN, actor=Administrator(name="tester"))
+    keep(engine, "ours", OWN, actor=Administrator(name="tester"))
+    assert not keep(engine, "ours", OWN, actor=Administrator(name="tester"))
     engine.dispose()
     assert "It adds nothing" in overread.good("import", "mine.csv", "--mapping", "ours")
 

@@ -4,8 +4,7 @@ import pandas as pd
 import pytest
 
 from evalcore.errors import ImportFailed
-from evalcore.importing.formats import FORMATS
-from evalcore.importing.templates import template
+from evalcore.importing.formats import FORMATS, template
 from tests.invented import bring, study, write
 
 FIRST = ("healthbench-examples", "simple-evals", "acuity-cases", "acuity-predictions")

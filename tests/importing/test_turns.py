@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import pytest
 
 from evalcore.errors import ImportFailed, NotAllowed
-from evalcore.importing import import_file, staging, turns
+from evalcore.importing import import_file, staging
 from evalcore.importing.files import opening
 from evalcore.study import lookups, store
 from evalcore.study.db import connect, importing_file, reading, writing
@@ -34,7 +34,7 @@ def file(tmp_path):
 
 def test_who_comes_second_is_told_who_is_at_it_and_how_far_and_may_come_after(small, file, monkeypatch):
     """The first import stands still while it reads its first row; another process, by an engine of its own, comes meanwhile."""
-    monkeypatch.setattr(turns, "TOLD_SECONDS", -1.0)
+    monkeypatch.setattr(staging, "TOLD_SECONDS", -1.0)
     stands, may_go_on, came = threading.Event(), threading.Event(), []
 
     def wait(_done: int) -> None:
@@ -64,7 +64,7 @@ def test_who_comes_second_is_told_who_is_at_it_and_how_far_and_may_come_after(sm
 
 def test_everybody_sees_how_far_an_import_is(small, file, monkeypatch):
     """On SQLite a large file, while it is checked in a copy: after that the parts are told."""
-    monkeypatch.setattr(turns, "TOLD_SECONDS", -1.0)
+    monkeypatch.setattr(staging, "TOLD_SECONDS", -1.0)
     monkeypatch.setattr(opening, "TOLD_BYTES", 0)
     seen = []
     is_large = in_parts() if small.engine.dialect.name == "sqlite" else nullcontext()
@@ -94,7 +94,7 @@ def test_an_import_that_died_is_shown_no_longer_after_two_minutes_and_keeps_nobo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as killed:
-        killed.setattr(turns.store, "end_import", lambda _session: None)
+        killed.setattr(staging.store, "end_import", lambda _session: None)
         with pytest.raises(KeyboardInterrupt):
             import_file(small.engine, file, actor=ADMINISTRATOR, progress=die)
     assert under_way(small.engine) is not None
@@ -135,7 +135,7 @@ def test_an_import_is_awaited_for_a_while_after_somebody_else_has_come_to_write(
     write_nothing(engine)  # nobody imports, so nothing is left behind
     touched = importing_file(engine)
     assert not touched.exists()
-    with turns._lock(engine):
+    with staging._lock(engine):
         write_nothing(engine)
         assert not staging._is_awaited(touched), "it is the import itself"
         other = threading.Thread(target=write_nothing, args=[engine])

@@ -11,12 +11,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from evalcore.errors import RowFault
 from evalcore.importing import staging
 from evalcore.importing.context import MAX_NAMED, Kind, Options
-from evalcore.importing.files.opening import recognise
-from evalcore.importing.files.unread import MAX_FIELDS, OTHERS
-from evalcore.importing.formats import FORMATS
+from evalcore.importing.files.opening import MAX_FIELDS, OTHERS, recognise
+from evalcore.importing.formats import FORMATS, template
 from evalcore.importing.formats.healthbench import ExampleRow
 from evalcore.importing.formats.verdicts import VerdictRow
-from evalcore.importing.templates import template
 from evalcore.study.schema import FILE_IMPORTED
 from tests import acuity_files
 from tests.invented import bring, criterion, entry, example, lines, results, rows, study, user, write

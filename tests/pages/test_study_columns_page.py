@@ -4,7 +4,7 @@ from html import unescape
 
 import pytest
 
-from evalcore.importing import kept
+from evalcore.importing import mapping
 from evalcore.rubric.scores import mean_scores, scores_of_verdicts
 from evalcore.study import frames, store
 from evalcore.study.db import reading, writing
@@ -40,7 +40,7 @@ def test_a_table_with_names_of_its_own_needs_one_word_explained(engine, location
     assert "8 new verdicts" in unescape(check(app))
     assert scores(engine) == SCORES
     with reading(engine) as session:
-        known = kept.mappings(session)
+        known = mapping.kept(session)
     assert known["long"].met == ("trifft zu",)
     assert rows(engine, "SELECT action FROM audit_event WHERE action = 'mapping kept'") == [("mapping kept",)]
     app = open_page(location, "study", LEAD)

@@ -5,7 +5,7 @@ from html import unescape
 
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.importing import turns
+from evalcore.importing import staging
 from tests.invented import verdicts
 from tests.page_steps import LEAD, check
 from tests.part_steps import in_parts
@@ -42,7 +42,7 @@ def test_an_import_says_how_far_it_is_and_how_long_it_takes_while_it_is_checked_
     texts: list[str] = []
     monkeypatch.setattr(DeltaGenerator, "progress", lambda bar, _value, text: (texts.append(text), bar)[1])
     monkeypatch.setattr(
-        turns, "TOLD_SECONDS", 60.0
+        staging, "TOLD_SECONDS", 60.0
     )  # else told beside the copy, which stands as a second connection here
     rows = (f"Question {n}?,{'Rest. ' * 3_000},wren,Says to rest.,5,yes,Magpie,\n" for n in range(200))
     content = TABLE.partition("\n")[0] + "\n" + "".join(rows)

@@ -17,7 +17,7 @@ import evalcore
 from evalcore.errors import NotAllowed, OverreadError
 from evalcore.export import acts as exports, tables as export_tables
 from evalcore.export.tables import Part
-from evalcore.importing import import_file, kept, staging
+from evalcore.importing import import_file, mapping, staging
 from evalcore.importing.mapping import OwnNames
 from evalcore.judges import juries
 from evalcore.judges.splits import Split
@@ -109,7 +109,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "study.corrections.renaming.take_back": ("mend", lambda w, a, _f, n: renaming.take_back(w.engine, Kind.DATASET, "d", actor=a)),
     "study.freezing.freeze": ("freeze", lambda w, a, _f, _n: frozen_for_a_moment(w, a)),
     "study.freezing.amend": ("freeze", lambda w, a, _f, n: freezing.amend(w.engine, f"version {n}", "x", actor=a)),
-    "importing.kept.keep": ("import", lambda w, a, _f, n: kept.keep(w.engine, f"names{n}", OwnNames("responses", {}), actor=a)),
+    "importing.mapping.keep": ("import", lambda w, a, _f, n: mapping.keep(w.engine, f"names{n}", OwnNames("responses", {}), actor=a)),
     "reading.amending.add_readers": ("assign", lambda w, a, _f, _n: amending.add_readers(w.engine, 1, ["Dr. Tove Lind"], actor=a)),
     "reading.amending.cancel": ("assign", lambda w, a, _f, _n: amending.cancel(w.engine, 1, "x", actor=a)),
     "reading.amending.hand_over": (
@@ -173,8 +173,8 @@ OF_ONES_OWN = {
 }  # fmt: skip
 NOBODYS = {
     "importing.staging._checked": "writes into a copy of the study, which is removed",
-    "importing.turns.turn": "says that an import has begun, which is allowed there first, and that it has ended",
-    "importing.turns.tell": "says how far an import is that has begun",
+    "importing.staging.turn": "says that an import has begun, which is allowed there first, and that it has ended",
+    "importing.staging.tell": "says how far an import is that has begun",
     "importing.staging._written": "goes on with an import that was allowed when it began",
     "reading.reviewing.acting_on": "checks the reader's own rule; what is written in it is that of the acts from `mark` to `finish`",
     "reading.exposing.expose": "writes that somebody sees what the page may show them: its door is `check_can_open`",

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from contextlib import nullcontext, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Union
 
@@ -13,9 +12,7 @@ import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import GivenExample, Graded, Kind, Options, Rows
-from evalcore.importing.files import unread
-from evalcore.importing.files.opening import Opened, Progress, recognise
-from evalcore.importing.mapping import OwnNames
+from evalcore.importing.files.opening import Counts, Opened, Progress, again
 from evalcore.importing.responses import GradedRows
 from evalcore.settings import started_again
 
@@ -24,24 +21,13 @@ LENGTH_BYTES = 8  # before each message
 _Row = Union[Graded, GivenExample]  # noqa: UP007 - msgspec reads it
 
 
-class _Asked(msgspec.Struct):
-    """What is to be read."""
-
-    path: str
-    name: str
-    format: str
-    options: dict[str, str | None]
-    names: OwnNames | None
-    counts_unread: bool
-
-
 class _Said(msgspec.Struct, array_like=True, omit_defaults=True):
     """Some rows, or how it ended."""
 
     n_bytes: int = 0
     rows: list[tuple[int, list[_Row] | str]] = []  # a text is what is wrong with the row
     is_last: bool = False
-    left: unread.Counts = {}
+    left: Counts = {}
     faults: list[str] = []
 
 
@@ -52,13 +38,13 @@ def can_be(file: Opened) -> bool:
     return file.kind in (Kind.TABLE, Kind.LINES) and is_graded
 
 
-def rows(file: Opened, options: Options, progress: Progress, left: unread.Counts | None, kept: Path | None) -> Rows:
-    """As `Opened.gathered`; the fields that are left unread are told at the end. `kept`: where what is read is kept, for the next time."""
+def rows(file: Opened, options: Options, progress: Progress, left: Counts | None, kept: Path | None) -> Rows:
+    """As `Opened.rows`, neighbours made one; the fields that are left unread are told at the end. `kept`: where what is read is kept, for the next time."""
     if kept is not None and kept.exists():
         with kept.open("rb") as before:
             yield from _heard(before, file.name, progress, left)
         return
-    asked = _Asked(str(file.path), file.name, file.format.name, asdict(options), file.names, left is not None)
+    asked = {"path": str(file.path), "counts_unread": left is not None, **file.asked(options)}
     command, environment = started_again("-c", f"from {__name__} import answer; answer()")
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with (
@@ -77,7 +63,7 @@ def rows(file: Opened, options: Options, progress: Progress, left: unread.Counts
 
 
 def _heard(
-    answers: IO[bytes], name: str, progress: Progress, left: unread.Counts | None, copy: IO[bytes] | None = None
+    answers: IO[bytes], name: str, progress: Progress, left: Counts | None, copy: IO[bytes] | None = None
 ) -> Rows:
     decoder = msgspec.msgpack.Decoder(_Said)
     while True:
@@ -107,7 +93,7 @@ def _for_us_alone(path: str, flags: int) -> int:
 def answer() -> None:
     """In the other process: read what its standard input asks for, and write the rows to its standard output."""
     gc.disable()  # rows make no circles of objects, and to look for them takes long
-    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Asked)
+    asked = msgspec.msgpack.decode(sys.stdin.buffer.read())
     encoder, said = msgspec.msgpack.Encoder(), _Said()
 
     def say() -> None:
@@ -118,10 +104,10 @@ def answer() -> None:
     def note(n_bytes: int) -> None:
         said.n_bytes = n_bytes
 
-    counts: unread.Counts | None = {} if asked.counts_unread else None
+    counts: Counts | None = {} if asked["counts_unread"] else None
     try:
-        file = recognise(Path(asked.path), name=asked.name, format_name=asked.format, names=asked.names)
-        for number, found in file.gathered(Options(**asked.options), note, counts):  # type: ignore[arg-type]
+        file, options = again(Path(asked["path"]), asked)
+        for number, found in file.format.gathered(file.rows(options, note, counts)):
             said.rows.append((number, str(found) if isinstance(found, RowFault) else found))
             if len(said.rows) >= ROWS_AT_ONCE:
                 say()

@@ -4,17 +4,16 @@ import csv
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property, partial
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import MAX_SHOWN, FileFormat, Kind, Options, Rows, shown
-from evalcore.importing.files import unread
 from evalcore.importing.files.streams import (
     BLOCK,
     BOM,
@@ -28,7 +27,7 @@ from evalcore.importing.files.streams import (
     whole_document,
 )
 from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
-from evalcore.importing.formats.values import cells_of, check_entries, decode, not_utf8, refuse
+from evalcore.importing.formats.values import cells_of, check_entries, decode, is_vote, not_utf8, refuse, refuse_row
 from evalcore.importing.mapping import OwnNames
 from evalcore.settings import settings
 from evalcore.study.csv_cells import unguarded
@@ -36,6 +35,8 @@ from evalcore.study.csv_cells import unguarded
 Progress = Callable[[int], None]
 Given = Iterator[tuple[int, Any]]  # each row's number with its bytes or cells, or with a RowFault
 LONGEST_KEY = 64
+MAX_FIELDS = 200  # that no format reads are told apart: keys of an object may be any words
+OTHERS = "others"
 TOLD_BYTES = 1 << 16  # of lines, between two words of how far it is
 LOOKED_INTO = 1 << 26  # bytes of a document in which what stands before its rows is looked at too
 TOO_LONG = "expected lines of at most {:,} bytes, got a longer one"
@@ -45,6 +46,11 @@ _ANY_ROWS = "CSV, JSON Lines, JSON, Parquet or XLSX"
 _METADATA = b'"metadata":'
 _READ_WHOLE = {one.kind: one for one in FORMATS.values() if one.kind is not Kind.LINES}
 _AS_PARQUET = {name: one for name, one in FORMATS.items() if one.is_parquet}
+
+_EMPTY, _LONGEST_EMPTY = (b"null", b'""', b"[]", b"{}"), 4
+_VOTES = "anon_label_1"
+Shape = Mapping[str, Any]  # the fields that are read; to a Shape where it is an object, or a list of such, else to None
+Counts = dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class Opened:
     kind: Kind
     names: OwnNames | None = None
 
-    def rows(self, options: Options, progress: Progress, left: unread.Counts | None) -> Rows:
+    def rows(self, options: Options, progress: Progress, left: Counts | None) -> Rows:
         """The rows; progress is told the bytes read, and `left`, if it is wanted, the fields of what could be read that the format does not read."""
         read: Callable[..., Iterable[Any]] | None = self.format.read
         if self.kind is Kind.LOG:
@@ -79,39 +85,27 @@ class Opened:
                 pass
             elif isinstance(given, dict):
                 if given.keys() != columns:
-                    columns, others = given.keys(), unread.columns_unread(self._known, given)
+                    columns, others = given.keys(), columns_unread(self._known, given)
                 if others:
-                    unread.note(left, ((column, given[column] != "") for column in others))
+                    note(left, ((column, given[column] != "") for column in others))
             elif not is_fault:
                 is_log = self.kind is Kind.LOG
-                unread.note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
+                note_object(left, inspect_logs.with_null(bytes(given)) if is_log else given, self._known)
             yield number, found
-
-    def gathered(self, options: Options, progress: Progress, left: unread.Counts | None) -> Rows:
-        """The rows, neighbours made one where the format does so."""
-        found = self.rows(options, progress, left)
-        return found if self.format.gathered is None else self.format.gathered(found)
 
     def first_rows(self, n: int) -> list[tuple[int, dict[str, str]]]:
         """The first rows as cells, each with its number, up to some megabytes; ImportFailed: one cannot be read."""
         found, n_bytes = [], 0
         for number, given in islice(self._given(lambda _done: None, {}), n):
             if isinstance(given, RowFault):
-                word = (
-                    "entry"
-                    if self.kind is Kind.OBJECTS
-                    else "row"
-                    if self.kind in (Kind.PARQUET, Kind.SHEET)
-                    else "line"
-                )
-                raise ImportFailed([f"{self.name}{f' {word} {number}' if number else ''}: {given}"])
+                raise ImportFailed([f"{self.name}{f' {self.kind.row_word} {number}' if number else ''}: {given}"])
             found.append((number, given))
             n_bytes += sum(map(len, given.values()))
             if n_bytes > MOST_SAMPLED:
                 break
         return found
 
-    def _given(self, progress: Progress, left: unread.Counts) -> Given:
+    def _given(self, progress: Progress, left: Counts) -> Given:
         told = {Kind.DOCUMENT: partial(self._entries, left), Kind.PARQUET: partial(self._parquet, left)}
         source = {
             Kind.LOG: self._samples,
@@ -138,12 +132,17 @@ class Opened:
         return inspect_logs.LogFile(self.path, self.name)
 
     @cached_property
-    def _known(self) -> unread.Shape:
-        known = unread.read_by(self.format)
+    def _known(self) -> Shape:
+        known = read_by(self.format)
         if self.names is None:
             return known
         own = {*known} - {*self.names.columns.values()} | self.names.heads()
         return dict.fromkeys(own)
+
+    def asked(self, options: Options) -> dict[str, Any]:
+        """What `again` makes the same of, as JSON holds it."""
+        names = msgspec.to_builtins(self.names)
+        return {"name": self.name, "format": self.format.name, "options": asdict(options), "names": names}
 
     def content_hash(self) -> str:
         """SHA-256 of the content, unpacked."""
@@ -153,39 +152,35 @@ class Opened:
                 digest.update(block)
         return digest.hexdigest()
 
-    def _entries(self, left: unread.Counts, progress: Progress) -> Given:
-        document, size = self._document()
+    def _entries(self, left: Counts, progress: Progress) -> Given:
+        """Of a results file; of a large one what stands before its metadata, mostly HTML, is passed over where that is possible."""
+        document, size = bytearray(), 0
+        least = self.path.stat().st_size  # where it is packed it is more
+        with opened(self.path, self.name) as stream:
+            while block := stream.read(BLOCK):
+                size += len(block)
+                document += block
+                if max(size, least) > LOOKED_INTO and not document.startswith(b"{" + _METADATA):
+                    start = document.find(_METADATA)
+                    document[:] = b"{" + document[start:] if start >= 0 else document[-LONGEST_KEY:]
+                check_document(document, self.name)
+        if document.startswith(BOM):
+            del document[: len(BOM)]
         if self.format.document is not None:
-            whole: bytes | bytearray = document
-            if size <= LOOKED_INTO:
-                with opened(self.path, self.name) as stream:
-                    whole = whole_document(stream, self.name)
-            unread.note_object(left, whole, unread.shape(self.format.document), whose="the document's ")
+            note_object(left, document, shape(self.format.document), whose="the document's ")
         try:
             try:
                 entries = healthbench.entries(document)
-            except RowFault:  # what stands before the entries, mostly HTML, was passed over where that is possible
+            except RowFault:
                 with opened(self.path, self.name) as stream:
                     entries = healthbench.entries(whole_document(stream, self.name))
         except RowFault as fault:
             yield 0, fault
             return
+        del document
         for number, entry in enumerate(entries, 1):
             yield number, entry
             progress(size * number // len(entries))
-
-    def _document(self) -> tuple[bytearray, int]:
-        """A document of which only the key metadata and what follows is left, and the whole one's size."""
-        part, size = bytearray(), 0
-        with opened(self.path, self.name) as stream:
-            while block := stream.read(BLOCK):
-                size += len(block)
-                part += block
-                if not part.startswith(b"{" + _METADATA):
-                    start = part.find(_METADATA)
-                    part[:] = b"{" + part[start:] if start >= 0 else part[-LONGEST_KEY:]
-                check_document(part, self.name)
-        return part, size
 
     def _samples(self, progress: Progress) -> Given:
         number = 0
@@ -195,13 +190,13 @@ class Opened:
         if not number:
             yield 0, RowFault(f"expected at least one, got no sample; the log's status is {self.log.known.status!r}")
 
-    def _parquet(self, left: unread.Counts, progress: Progress) -> Given:
+    def _parquet(self, left: Counts, progress: Progress) -> Given:
         from evalcore.importing.files import parquet  # noqa: PLC0415 - with pyarrow, which other files do without
 
         known, longest = frozenset(self._known), settings().max_line_bytes
         with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
-            for column in unread.columns_unread(self._known, table.file.schema_arrow.names):
-                unread.note(left, [(column, True)], parquet.n_filled(table, column))
+            for column in columns_unread(self._known, table.file.schema_arrow.names):
+                note(left, [(column, True)], parquet.n_filled(table, column))
             if self.names is None:
                 yield from parquet.rows(table, self.name, known=known, longest=longest, progress=progress)
                 return
@@ -299,8 +294,7 @@ class Opened:
                 if len(line) > longest:
                     raise RowFault(TOO_LONG.format(longest))
                 if number > MAX_ROWS:
-                    msg = f"expected at most {MAX_ROWS:,} lines, got more"
-                    raise RowFault(msg)
+                    refuse_row(f"expected at most {MAX_ROWS:,} lines, got more")
                 yield line.removeprefix(BOM) if number == 1 else line
 
 
@@ -308,22 +302,18 @@ def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames
     """Open a file and tell its format from its content, or from what says its own names; ImportFailed: it is empty, unreadable, or of no known format."""
     name = name.encode(errors="replace").decode().replace("\x00", "?")  # a name may hold any bytes
     if names is not None:
-        return _with_own_names(path, name, names)
+        return Opened(path, name, FORMATS[names.format], _kind_of_rows(path, name, names), names)
     if format_name is not None and format_name not in FORMATS:
         raise ImportFailed([f"{name}: expected one of {', '.join(FORMATS)}, got format {format_name!r}"])
-    wanted, longest = FORMATS.get(format_name or ""), settings().max_line_bytes
-    with opened(path, name) as stream:
-        head = stream.read(inspect_logs.HEAD)
+    wanted = FORMATS.get(format_name or "")
+    head, is_book = _head(path, name)
     if head.startswith(PARQUET_MAGIC):
         return Opened(path, name, _parquet_format(path, name, wanted), Kind.PARQUET)
     is_log = is_zip = head.startswith(ZIP_MAGIC)
-    if is_zip:
-        with opened(path, name) as stream:
-            if is_workbook(stream):
-                by_names = "which is read by a mapping of its columns: made on the Study page, or --mapping"
-                raise ImportFailed(
-                    [f"{name}: expected {wanted.name if wanted else 'a format'}, got a workbook (XLSX), {by_names}"]
-                )
+    if is_book:
+        by_names = "which is read by a mapping of its columns: made on the Study page, or --mapping"
+        expected = wanted.name if wanted else "a format"
+        raise ImportFailed([f"{name}: expected {expected}, got a workbook (XLSX), {by_names}"])
     if wanted is None:
         begins = inspect_logs.BEGINS.match(head.removeprefix(BOM)) is not None
         is_log = is_zip or (begins and b'"eval"' in head and b'"task"' in head)
@@ -333,60 +323,66 @@ def recognise(path: Path, *, name: str, format_name: str | None, names: OwnNames
         raise ImportFailed([f"{name}: expected {wanted.name}, got a zip"])
     if is_log:
         return Opened(path, name, _READ_WHOLE[Kind.LOG], Kind.LOG)
-    first = b""
-    with opened(path, name) as stream:
-        while not first and (line := stream.readline(longest + 1)):
-            first = line.removeprefix(BOM).strip() or (line if len(line) > longest else b"")
-    if not first:
-        content = "only blank lines" if path.stat().st_size else "0 bytes"
-        raise ImportFailed([f"{name}: expected one of the formats {', '.join(FORMATS)}, got {content}"])
-    found = wanted or _format_of(first, path, name, longest)
+    first, _ = _first_line(path, name, f"one of the formats {', '.join(FORMATS)}")
+    found = wanted or _format_of(first, path, name)
     is_table = found.read_cells is not None and not first.startswith(b"{")
     return Opened(path, name, found, Kind.TABLE if is_table else found.kind)
 
 
-def _with_own_names(path: Path, name: str, names: OwnNames) -> Opened:
-    """A file of rows of whatever names."""
-    first, is_one_line = b"", True
+def again(path: Path, asked: Mapping[str, Any]) -> tuple[Opened, Options]:
+    """A file, or a copy of it, as it was opened when it was `Opened.asked`."""
+    names = asked.get("names") and msgspec.convert(asked["names"], OwnNames)
+    file = recognise(path, name=asked["name"], format_name=asked["format"], names=names)
+    return file, Options(**asked["options"])
+
+
+def _head(path: Path, name: str) -> tuple[bytes, bool]:
+    """The beginning of a file, and whether it is a workbook."""
     with opened(path, name) as stream:
-        head = stream.read(BLOCK)
-    if head.startswith(ZIP_MAGIC):
-        with opened(path, name) as stream:
-            if not is_workbook(stream):
-                raise ImportFailed([f"{name}: expected {_ANY_ROWS}, got a zip that is no workbook"])
-    for magic, found in ((PARQUET_MAGIC, Kind.PARQUET), (ZIP_MAGIC, Kind.SHEET)):
-        if head.startswith(magic):
-            return Opened(path, name, FORMATS[names.format], found, names)
-    if head.startswith(OLD_EXCEL):
-        raise ImportFailed(
-            [f"{name}: expected {_ANY_ROWS}, got a workbook of an old Excel (.xls): save it as .xlsx or CSV"]
-        )
+        head = stream.read(inspect_logs.HEAD)
+    if not head.startswith(ZIP_MAGIC):
+        return head, False
     with opened(path, name) as stream:
-        longest = settings().max_line_bytes
+        return head, is_workbook(stream)
+
+
+def _first_line(path: Path, name: str, expected: str) -> tuple[bytes, bool]:
+    """The first line that is not blank, or its beginning where it is too long, and whether nothing follows it; ImportFailed: there is none."""
+    first, longest = b"", settings().max_line_bytes
+    with opened(path, name) as stream:
         while not first and (line := stream.readline(longest + 1)):
-            first = line.removeprefix(BOM).strip()
-        is_one_line = not stream.read(BLOCK).strip()
+            first = line.removeprefix(BOM).strip() or (line if len(line) > longest else b"")
+        is_last = not stream.read(BLOCK).strip()
     if not first:
-        raise ImportFailed(
-            [f"{name}: expected {_ANY_ROWS}, got {'only blank lines' if path.stat().st_size else '0 bytes'}"]
-        )
-    kind = Kind.TABLE
+        content = "only blank lines" if path.stat().st_size else "0 bytes"
+        raise ImportFailed([f"{name}: expected {expected}, got {content}"])
+    return first, is_last
+
+
+def _kind_of_rows(path: Path, name: str, names: OwnNames) -> Kind:
+    """How the rows lie in a file that has names of its own for them."""
+    head, is_book = _head(path, name)
+    if head.startswith(PARQUET_MAGIC):
+        return Kind.PARQUET
+    if is_book:
+        return Kind.SHEET
+    if head.startswith(ZIP_MAGIC):
+        raise ImportFailed([f"{name}: expected {_ANY_ROWS}, got a zip that is no workbook"])
+    if head.startswith(OLD_EXCEL):
+        got = "a workbook of an old Excel (.xls): save it as .xlsx or CSV"
+        raise ImportFailed([f"{name}: expected {_ANY_ROWS}, got {got}"])
+    first, is_alone = _first_line(path, name, _ANY_ROWS)
     if first.startswith(b"["):
-        kind = Kind.OBJECTS
-    elif first.startswith(b"{"):
-        kind = Kind.LINES
-        try:
-            object_ = msgspec.json.decode(first, type=dict[str, msgspec.Raw])
-            if is_one_line and names.rows.partition(".")[0] in object_:
-                kind = Kind.OBJECTS
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            kind = Kind.LINES if len(first) > longest or _ends_as_object(first) else Kind.OBJECTS
-    return Opened(path, name, FORMATS[names.format], kind, names)
-
-
-def _ends_as_object(line: bytes) -> bool:
-    """Whether a faulty first line is meant as a whole object: then the file is of lines, of which this one is broken."""
-    return line.endswith(b"}")
+        return Kind.OBJECTS
+    if not first.startswith(b"{"):
+        return Kind.TABLE
+    try:
+        keys = msgspec.json.decode(first, type=dict[str, msgspec.Raw])
+        return Kind.OBJECTS if is_alone and names.rows.partition(".")[0] in keys else Kind.LINES
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # a faulty line that ends as an object is meant as one: the file is of lines, of which this one is broken
+        is_line = len(first) > settings().max_line_bytes or first.endswith(b"}")
+        return Kind.LINES if is_line else Kind.OBJECTS
 
 
 def _between(path: Path, name: str) -> str:
@@ -412,7 +408,7 @@ def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFor
     return found
 
 
-def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> FileFormat:
+def _format_of(first: bytes, path: Path, name: str) -> FileFormat:
     is_json = first.startswith((b"{", b"["))
     keys: set[str] | None = set()
     try:
@@ -428,8 +424,8 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> File
     fitting = (one for one in FORMATS.values() if one.recognises(keys) and (is_json or one.read_cells is not None))
     if (found := next(fitting, None)) is not None:
         return found
-    if len(first) > max_line_bytes:
-        raise ImportFailed([f"{name} line 1: {TOO_LONG.format(max_line_bytes)}"])
+    if len(first) > (longest := settings().max_line_bytes):
+        raise ImportFailed([f"{name} line 1: {TOO_LONG.format(longest)}"])
     if is_json and not keys:
         try:
             list(healthbench.read(first, 1, Options()))
@@ -461,3 +457,63 @@ def _is_document(path: Path, name: str) -> bool:
                 return True
             tail = block[-LONGEST_KEY:]
     return False
+
+
+# ---------------------------------------------------------------- the fields that a format does not read
+
+
+@cache
+def shape(kind: type[msgspec.Struct]) -> Shape:
+    """What a struct reads of an object."""
+    inner = {field.encode_name: _struct_in(field.type) for field in msgspec.structs.fields(kind)}
+    return {name: shape(found) if found is not None else None for name, found in inner.items()}
+
+
+def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
+    """The struct of a field or of the items of its list; of an object with names for keys none: all of it is read."""
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return annotation
+    parts = () if getattr(annotation, "__origin__", None) is dict else get_args(annotation)
+    return next((found for part in parts if (found := _struct_in(part)) is not None), None)
+
+
+def read_by(one: FileFormat) -> Shape:
+    """What a format reads of a row."""
+    return dict.fromkeys(one.column_names) if one.row is None else shape(one.row)
+
+
+def columns_unread(known: Shape, columns: Iterable[str]) -> list[str]:
+    """The columns of a table that its format does not read."""
+    return [column for column in columns if column not in known and not (_VOTES in known and is_vote(column))]
+
+
+def note(counts: Counts, fields: Iterable[tuple[str, bool]], n: int = 1) -> None:
+    """Note fields of a row, or of `n` rows, each with whether it holds something there."""
+    for field, is_filled in fields:
+        name = field if field.isprintable() else repr(field)
+        name = (name if len(name) <= MAX_SHOWN else name[: MAX_SHOWN - 1] + "…") or "(without a name)"
+        if name not in counts and len(counts) >= MAX_FIELDS:
+            name = OTHERS
+        counts[name] = counts.get(name, 0) + is_filled * n
+
+
+def note_object(counts: Counts, line: Any, known: Shape, whose: str = "") -> None:
+    """Note the fields of an object of JSON; a field of several items of a list counts once."""
+    found: dict[str, bool] = {}
+    for name, is_filled in _fields(line, known, ""):
+        found[whose + name] = found.get(whose + name, False) or is_filled
+    note(counts, found.items())
+
+
+def _fields(value: Any, known: Shape, path: str) -> Iterator[tuple[str, bool]]:
+    try:
+        items = msgspec.json.decode(value, type=dict[str, msgspec.Raw] | list[dict[str, msgspec.Raw]] | None)
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # a text, say, where a list may stand too
+        return
+    below = f"{path}[]." if isinstance(items, list) else f"{path}." if path else ""
+    for item in [items] if isinstance(items, dict) else items or ():
+        for key, raw in item.items():
+            if key not in known:
+                yield below + key, len(memoryview(raw)) > _LONGEST_EMPTY or bytes(raw) not in _EMPTY
+            elif known[key] is not None:
+                yield from _fields(raw, known[key], below + key)

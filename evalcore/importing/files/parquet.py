@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importing.files.streams import MAX_ROWS, bound_of, unpacks_to_more
+from evalcore.importing.files.streams import MAX_ROWS, bound_of, damaged, unpacks_to_more
 from evalcore.importing.formats.values import cell, is_vote
 
 _ROWS = 1_000
@@ -46,7 +46,7 @@ def table(stream: BinaryIO, name: str) -> Iterator[Table]:
             whole.seek(0)
             opened = pq.ParquetFile(whole, read_dictionary=texts)  # those that are texts, however deep
         except _UNREADABLE as error:
-            raise _damaged(name, error) from error
+            raise damaged(name, "Parquet", error) from error
         yield Table(opened, size, bound_of(stream, size), kinds)
 
 
@@ -97,7 +97,7 @@ def rows(
             yield number + 1, RowFault(f"a text from here on is not UTF-8: {error.reason}")
             return
         except _UNREADABLE as error:
-            raise _damaged(name, error) from error
+            raise damaged(name, "Parquet", error) from error
         progress(table.size * number // max(n_rows, 1))
 
 
@@ -171,7 +171,3 @@ def _in_parts(batch: pa.RecordBatch, sizes: np.ndarray) -> Iterator[list[dict[st
         end = max(int(np.searchsorted(ends, behind + _TOGETHER, side="right")), start + 1)
         yield batch.slice(start, end - start).to_pylist()
         start = end
-
-
-def _damaged(name: str, error: BaseException) -> ImportFailed:
-    return ImportFailed([f"{name}: not readable as Parquet: {' '.join(str(error).split())[:200]}"])

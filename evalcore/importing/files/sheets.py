@@ -18,8 +18,8 @@ from openpyxl.workbook import Workbook
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.context import shown
-from evalcore.importing.files.streams import MAX_ROWS, seekable, unpacks_to_more
-from evalcore.importing.formats.values import cell
+from evalcore.importing.files.streams import MAX_ROWS, damaged, seekable, unpacks_to_more
+from evalcore.importing.formats.values import cell, refuse_row
 
 MAX_COLUMNS = 1_000
 MAX_SHARED = 1 << 28  # bytes of the texts that cells share, unpacked: they are held in memory whole
@@ -84,7 +84,7 @@ def rows(
                     yield number, dict(zip(columns, [*texts, *[""] * len(columns)], strict=False))
                     progress(min(number * size // n_rows, size))
         except _UNREADABLE as error:
-            raise _damaged(name, error) from error
+            raise damaged(name, "XLSX", error) from error
 
 
 def _lines(book: Workbook, place: int) -> Iterator[Sequence[Any]]:
@@ -111,16 +111,16 @@ def _check_calculated(line: Sequence[Any], own: Sequence[Any]) -> None:
     for one, formula in zip(line, own, strict=False):
         if one.value is None and formula.value is not None:
             place = f"cell {get_column_letter(formula.column)}{formula.row}"
-            msg = f"{place}: expected a value, got a formula that was never calculated: open the file in Excel and save it, or paste values"
-            raise RowFault(msg)
+            refuse_row(
+                f"{place}: expected a value, got a formula that was never calculated: open the file in Excel and save it, or paste values"
+            )
 
 
 def _text(one: ReadOnlyCell) -> str:
     """A cell as text, without loss: a day as 2026-11-20, a number as it is written."""
     value = one.value
     if one.data_type == "e":
-        msg = f"cell {get_column_letter(one.column)}{one.row}: expected a value, got Excel's error {value}"
-        raise RowFault(msg)
+        refuse_row(f"cell {get_column_letter(one.column)}{one.row}: expected a value, got Excel's error {value}")
     if isinstance(value, datetime):
         value = value.date() if value.time() == time() else value
     return value.isoformat() if isinstance(value, date | time) else cell("", value, ())
@@ -142,12 +142,8 @@ def _book(stream: BinaryIO, name: str, bound: int, *, is_calculated: bool = True
             warnings.simplefilter("ignore")  # of styles and rules of input, which are not read
             book = load_workbook(stream, read_only=True, data_only=is_calculated, keep_links=False)
     except _UNREADABLE as error:
-        raise _damaged(name, error) from error
+        raise damaged(name, "XLSX", error) from error
     try:
         yield book
     finally:
         book.close()
-
-
-def _damaged(name: str, error: BaseException) -> ImportFailed:
-    return ImportFailed([f"{name}: not readable as XLSX: {' '.join(str(error).split())[:200] or type(error).__name__}"])

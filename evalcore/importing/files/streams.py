@@ -204,5 +204,10 @@ def _bounded(stream: Any, bound: int) -> bytes:
     return bytes(data)
 
 
+def damaged(name: str, kind: str, error: BaseException) -> ImportFailed:
+    """The refusal of a file whose reader gave up."""
+    return ImportFailed([f"{name}: not readable as {kind}: {_words(error)}"])
+
+
 def _words(error: BaseException) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,5 +1,8 @@
 """Every format of files that can be imported. To add one: a module with its `FileFormat`, and its line here."""
 
+from pathlib import Path
+
+from evalcore.errors import refuse
 from evalcore.importing.formats import (
     acuity_cases,
     acuity_matrices,
@@ -9,15 +12,15 @@ from evalcore.importing.formats import (
     grade_table,
     graded_responses,
     healthbench,
-    healthbench_professional,
     inspect_samples,
     verdicts,
 )
+from evalcore.settings import shipped
 
 IN_ORDER = (  # in which a file's content is compared with them
     graded_responses.FORMAT,
     healthbench.EXAMPLES,
-    healthbench_professional.FORMAT,
+    healthbench.TASKS,
     healthbench.RESULTS,
     inspect_samples.FORMAT,
     healthbench.META_EVAL,
@@ -32,3 +35,10 @@ IN_ORDER = (  # in which a file's content is compared with them
     given_responses.FORMAT,
 )
 FORMATS = {one.name: one for one in IN_ORDER}
+
+
+def template(format_name: str) -> Path:
+    """A file of this format to begin with: two invented rows (four of a matrix), which go together with those of the other formats in one study."""
+    if format_name not in FORMATS:
+        refuse(f"expected one of the formats {', '.join(FORMATS)}, got {format_name!r}")
+    return next(shipped("data/templates").glob(f"{format_name}.*"))

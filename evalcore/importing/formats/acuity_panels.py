@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from evalcore.errors import OverreadError, RowFault
+from evalcore.errors import OverreadError
 from evalcore.importing.context import ImportContext, RowWriter, shown
 from evalcore.importing.examples import as_stored, first_words, turns
 from evalcore.importing.formats import values
@@ -190,8 +190,7 @@ class Cases(_Panels):
             unknown = (case.source, case.original_label)
             if case.gold is None and not case.is_removed and unknown not in self._unknown:
                 self._unknown.add(unknown)
-                msg = f"original_label: {error}"
-                raise RowFault(msg) from error
+                values.refuse_row(f"original_label: {error}")
             return None
 
     def _write(self, fresh: Sequence[tuple[Case, dict[str, Any]]], added: Mapping[int, Sequence[values.Vote]]) -> None:

@@ -17,6 +17,7 @@ from evalcore.importing.context import (
 )
 from evalcore.importing.formats import values
 from evalcore.importing.formats.verdicts import OF_A_VERDICT, check_time, stage_of
+from evalcore.importing.responses import verdict_of
 from evalcore.study import lookups, schema
 from evalcore.study.db import RowMapping
 from evalcore.study.store import bring
@@ -124,8 +125,8 @@ class AcuityVerdicts(RowWriter):
                 if row.confidence is not None and row.rater_kind is schema.RaterKind.JUDGE:
                     self._report.confident(row.rater)
                 number = None if before is None else before["id"]
-                of_item: Any = {"example": item[0], "response": item[1], "criterion": None, "rater": key[1]}
-                new.append(self._context.verdict(row, **of_item, before=number))
+                of_item = {"example_id": item[0], "response_id": item[1], "criterion_id": None, "rater_id": key[1]}
+                new.append(verdict_of(self._context, row, **of_item, supersedes=number))
         if not self._faults.count:
             self._bulk.verdicts(new)
             self._bulk.await_index([(given.example_id, [given.explanation]) for given in new if given.explanation])

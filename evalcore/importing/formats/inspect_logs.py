@@ -352,8 +352,9 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) 
         judge = judge_of(score, options.judge, known.grader)
         if holds is Says.VERDICTS:
             if judge is None:
-                msg = f"scores.{score_name}: expected the name of a judge in its metadata or as Judge, got none"
-                raise RowFault(msg)
+                values.refuse_row(
+                    f"scores.{score_name}: expected the name of a judge in its metadata or as Judge, got none"
+                )
             verdicts.append(verdicts_of(score_name, score, judge))
         elif holds is Says.LEVEL:
             levels.append(level_of(score_name, score, judge))
@@ -439,8 +440,7 @@ def verdicts_of(name: str, score: Score, judge: str) -> Judged:
     try:
         items = decoded(raw, list[_Item])
     except RowFault as error:
-        msg = f"{place}{error}"
-        raise RowFault(msg) from error
+        values.refuse_row(f"{place}{error}")
     judge = printable(judge, f"scores.{name}.metadata: judge", is_needed=True)
     rubric, criteria, verdicts = [], [], []
     for index, (item, ref) in enumerate(zip(items, row_refs(len(items)), strict=True)):

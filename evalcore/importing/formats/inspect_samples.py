@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from evalcore.importing.context import FileFormat, Graded, ImportContext, Kind, RowWriter
-from evalcore.importing.examples import as_stored, share_question, turns
+from evalcore.importing.examples import as_stored, share_question, turns, words_of
 from evalcore.importing.formats.acuity_predictions import Prediction, Predictions
 from evalcore.importing.formats.inspect_logs import JUDGE_KEYS, Judged, LeftOut, Logged, Sample, Says
 from evalcore.importing.formats.values import refuse
@@ -13,7 +13,7 @@ from evalcore.importing.responses import GradedRows
 from evalcore.stats.wording import counted
 from evalcore.study import lookups
 from evalcore.study.db import RowMapping
-from evalcore.study.schema import CASES, Format, Message
+from evalcore.study.schema import CASES, Format
 
 MAX_NAMED = 20  # so many scores are told of one by one
 _FORMATS = {word.evaluation: word for word in Format}
@@ -120,7 +120,7 @@ class Samples(RowWriter):
         spoken = tuple(message for message in row.asked if message.role not in ("system", "developer"))
         if as_stored(spoken) == case["messages"]:
             return _Place(CASES, case["prompt_id"], Format.CONVERSATION)
-        if _words(turns(case["messages"])) in _words(row.asked):
+        if words_of(turns(case["messages"])) in words_of(row.asked):
             return _Place(CASES, case["prompt_id"], Format.QA)
         words = " or ".join(_FORMATS)
         why = f"the input does not hold the words of case {case['prompt_id']!r}"
@@ -211,10 +211,6 @@ class Samples(RowWriter):
             stands = "each stands as its kind in brackets, such as [image]"
             lines.append(f"{counted(self._n_parts, 'input')} with parts that are no text: {stands}")
         return lines
-
-
-def _words(messages: Sequence[Message]) -> str:
-    return " ".join(" ".join(message.content.split()) for message in messages)
 
 
 FORMAT = FileFormat(

@@ -76,8 +76,7 @@ def conversation(text: str | None, place: str, *, is_asked: bool = True) -> tupl
     try:
         messages = decode(text.encode(), list[Message])
     except RowFault as fault:
-        msg = f"{place}{'' if str(fault).startswith('[') else ': '}{fault}"
-        raise RowFault(msg) from fault
+        values.refuse_row(f"{place}{'' if str(fault).startswith('[') else ': '}{fault}")
     check_messages(messages, field=place, is_asked=is_asked)
     return tuple(messages)
 

@@ -60,8 +60,12 @@ _VOTE = re.compile(r"anon_label_([1-9][0-9]{0,3})(_rater)?")
 
 def refuse(place: str, expected: str, got: object) -> NoReturn:
     """Say what is wrong with a value, as every format says it."""
-    msg = f"{place}: expected {expected}, got {got}"
-    raise RowFault(msg)
+    refuse_row(f"{place}: expected {expected}, got {got}")
+
+
+def refuse_row(sentence: str) -> NoReturn:
+    """Say what is wrong with a row."""
+    raise RowFault(sentence)
 
 
 def shown_apart(came: str, expected: str) -> tuple[str, str]:
@@ -91,11 +95,9 @@ def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
                 orjson.loads(data)
             except orjson.JSONDecodeError as found:
                 fault = found
-        msg = f"not valid JSON: {fault}, got {shown(data[:MAX_SHOWN].decode(errors='replace'))}"
-        raise RowFault(msg) from error
-    except RecursionError as error:
-        msg = "nested too deeply: expected a flat object, got more than a thousand levels"
-        raise RowFault(msg) from error
+        refuse_row(f"not valid JSON: {fault}, got {shown(data[:MAX_SHOWN].decode(errors='replace'))}")
+    except RecursionError:
+        refuse_row("nested too deeply: expected a flat object, got more than a thousand levels")
     if b"\\u0000" in data and _NUL.search(data):
         refuse("text", "text that a database can hold", "the character NUL (\\u0000)")
     return row
