@@ -102,7 +102,7 @@ def test_what_kills_leave_of_large_imports_is_made_whole_from_the_kept_copy(sqli
     items = items_of(made)
     made.engine.dispose()
     with mock.patch.multiple(staging, **SMALL_PARTS), mock.patch.object(GradedRows, "batch", 25):
-        for n_killed in killed(_import, sqlite_database_url, tmp_path, items, n=n, within=2.5):
+        for n_killed in killed(_import, sqlite_database_url, tmp_path, items, n=n, within=1.2):
             for path in tmp_path.glob("*.csv"):
                 path.unlink()
             holds(sqlite_database_url)
