@@ -78,7 +78,6 @@ if models_choice.about(viewer, chosen)["is_labelled"]:
             (pairs.judged_pairs, chosen, models_choice.SEED),
             (scores.further, numbers.spec),
             (scores.missing, numbers.spec, viewer),
-            *((scores.grouped, numbers.spec, grouping) for grouping in scores.GROUPINGS[1:]),
         )
         asked = (partial(models_choice.computed, make, viewer, *of) for make, *of in others)
         page_cache.ahead(viewer, *asked)

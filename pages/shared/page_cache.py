@@ -139,6 +139,7 @@ def _work(waiting: _Waiting) -> None:
                     if seconds and (not waiting.empty() or common.version() != version):
                         break  # a newer page, or a newer study
                     ask()
+            give_back_memory()
         except Exception:  # noqa: BLE001 - the page that needs it meets the same, and says so
             _log.debug("reading ahead broke off", exc_info=True)
         finally:
