@@ -418,9 +418,9 @@ def verdict_of(context: ImportContext, given: GivenVerdict, *, supersedes: int |
     """A given verdict on an item (`example_id`, `response_id`, `criterion_id`, `rater_id`) as it is stored, counted."""
     context.report.verdicts_new += supersedes is None
     context.report.verdicts_superseding += supersedes is not None
-    said: dict[str, Any] = dict(zip(_SAID, _said(given), strict=True))
+    item.update(zip(_SAID, _said(given), strict=True))
     at = datetime.fromisoformat(given.read_at) if given.read_at else context.at
-    return Verdict(**said, **item, created_at=at, supersedes=supersedes)
+    return Verdict(**item, created_at=at, supersedes=supersedes)
 
 
 def _speaks_again(before: Joined, row: Joined) -> bool:
