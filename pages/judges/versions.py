@@ -14,10 +14,10 @@ from evalcore.rubric.data import RubricData
 from evalcore.runs.queries import stated
 from evalcore.stats.wording import counted
 from evalcore.study import acting, contents, families
-from evalcore.study.db import Engine, reading
+from evalcore.study.db import reading
 from evalcore.study.policies import check_can_set_families, reason
 from evalcore.study.schema import Viewer
-from pages.shared import common, html, judges_choice, page_cache, routes, tables, theme
+from pages.shared import common, html, judges_choice, routes, tables, theme
 
 BY = {"Axis": drift.AXIS, "Category": CATEGORY, "Points' sign": SIGN, "Theme": "theme"}
 MAX_DRAWN = 30
@@ -88,11 +88,10 @@ def ahead(viewer: Viewer, judge: str) -> None:
     judges_choice.computed(_favoured, viewer, judge, common.ask(contents.family_table))
 
 
-def _compared(engine: Engine, before: str, after: str, viewer: Viewer) -> Compared:
-    with reading(engine) as session:
+def _compared(rubric_data: RubricData, before: str, after: str, hidden: frozenset[int]) -> Compared:
+    with reading(common.engine()) as session:
         said = {rater.name: stated(session, rater.name) for rater in prompts_compared.prompts(session).values()}
-        known: Any = {"reads": common.rubric_data(viewer).reads, "blind": common.blind(viewer)}
-        return prompts_compared.compare(session, before, after, stated=said, **known)
+        return prompts_compared.compare(session, before, after, stated=said, blind=hidden, reads=rubric_data.reads)
 
 
 def _prompts(viewer: Viewer) -> None:
@@ -108,7 +107,7 @@ def _prompts(viewer: Viewer) -> None:
     if before is None or after is None:
         return
     with common.shown_errors():
-        found = page_cache.computed(_compared, viewer, common.engine, before, after, viewer)
+        found = judges_choice.computed(_compared, viewer, before, after, common.blind(viewer))
         st.html(html.finding(found.sentences[0]))
         for sentence in found.sentences[1:]:
             st.html(html.quiet(sentence))

@@ -134,7 +134,8 @@ def _work(waiting: _Waiting) -> None:
         try:
             with common.at(place):
                 version = common.version()
-                sleep(seconds)
+                if waiting.empty():
+                    sleep(seconds)
                 for ask in asked:
                     if seconds and (not waiting.empty() or common.version() != version):
                         break  # a newer page, or a newer study
