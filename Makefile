@@ -35,7 +35,7 @@ test: .venv/.for-tests  ## format, lint, spelling, types, import contracts, unit
 ifdef ROOM
 	$(MAKE) --no-print-directory unit
 else
-	$(MAKE) --no-print-directory --jobs 2 check tests  # beside each other: types are checked on one core, for a minute or two
+	$(MAKE) --no-print-directory --jobs 2 check tests  # beside each other
 endif
 
 tests: .venv/.for-tests
@@ -46,7 +46,7 @@ check: .venv/.for-tests  ## format, lint, spelling, types and import contracts a
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/codespell
-	$(BIN)/mypy
+	$(BIN)/pyrefly check
 	$(BIN)/lint-imports
 
 unit: .venv/.for-tests  ## unit and page tests alone; ROOM as above, ARGS go to pytest
@@ -117,7 +117,7 @@ lock:  ## write requirements.lock from pyproject.toml; ARGS=--upgrade takes newe
 	@! grep -nE '://|^--|^-e|@ ' requirements.lock || { echo >&2 "requirements.lock must hold no address or path."; exit 1; }
 
 clean:  ## remove .venv, builds and caches; databases stay
-	rm -rf .venv .venv-lock .venv-docs build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-lock .venv-docs build dist .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help:  ## this list

@@ -52,19 +52,19 @@ COMMANDS = (
 class Lazily(UserDict[str, Any]):
     """Commands by name, each made when it is asked for: one that prints a line loads the statistics of no other."""
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, key: str) -> Any:
         """The command; until it is asked for the first time, `data` holds its place in cli/, `room:name`."""
-        if isinstance(place := self.data[name], str):
+        if isinstance(place := self.data[key], str):
             room, _, words = place.partition(":")
             made = getattr(import_module(f"evalcore.cli.{room}"), words)
             if isinstance(made, typer.Typer):
-                self.data[name] = get_group(made)
+                self.data[key] = get_group(made)
             else:
                 alone = typer.Typer(add_completion=False)
-                alone.command(help=f"{getdoc(made)}\n\n{_printed().get(name, '')}")(made)
-                self.data[name] = get_command(alone)
-            self.data[name].name = name
-        return self.data[name]
+                alone.command(help=f"{getdoc(made)}\n\n{_printed().get(key, '')}")(made)
+                self.data[key] = get_command(alone)
+            self.data[key].name = key
+        return self.data[key]
 
 
 @cache

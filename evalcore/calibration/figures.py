@@ -109,7 +109,7 @@ def reliability(
         for series, rows in mine.groupby(mine["series"].astype(str), sort=True):
             name = str(series)
             place = names.index(name) % MOST_STEPS - (min(len(names), MOST_STEPS) - 1) / 2
-            at: dict[str, Any] = {"x": rows["mean_confidence"] + STEP * place * (1 - start), "y": rows["share_right"]}
+            at: Any = {"x": rows["mean_confidence"] + STEP * place * (1 - start), "y": rows["share_right"]}
             at["error_y"] = reach(rows, "share_right", "low", "high", colours.get(name, MARK))
             if len(names) == 1:
                 at["error_x"] = reach(rows, "mean_confidence", "lowest", "highest", FAINT)
@@ -140,11 +140,11 @@ def routing(
         for model, rows in mine.groupby(mine["model"].astype(str), sort=True):
             which = ["every case" if math.isinf(at) else f"cases below {100 * at:.3g} %" for at in rows["threshold"]]
             said = rows.assign(name=html.escape(str(model)), which=which)[["name", "which", "k_caught", "n_caught"]]
-            at = {"x": rows["routed"], "y": rows["caught"], "customdata": said, "hovertemplate": _ROUTED}
+            at: Any = {"x": rows["routed"], "y": rows["caught"], "customdata": said, "hovertemplate": _ROUTED}
             squares.line(str(model), column, size=6, width=2, legend=True, **at)
         for model, rows in marks.groupby(marks["model"].astype(str), sort=False):
             said = rows.assign(name=html.escape(str(model)))[["name", "low_caught", "high_caught"]]
-            at = {"x": rows["routed"], "y": rows["caught"], "customdata": said, "hovertemplate": _CHOSEN}
+            at: Any = {"x": rows["routed"], "y": rows["caught"], "customdata": said, "hovertemplate": _CHOSEN}
             at["error_y"] = reach(rows, "caught", "low_caught", "high_caught", colours.get(str(model), MARK))
             mark = squares.marker(str(model), 15, line={"color": INK, "width": 2})
             squares.figure.add_scatter(mode="markers", showlegend=False, marker=mark, row=1, col=column, **at)

@@ -138,7 +138,7 @@ def judge(  # noqa: PLR0913, PLR0917 - what may be said of a judge
     of_models = [] if models is None else [name.strip() for name in models.split(",") if name.strip()]
     if models is not None and not of_models:
         refuse("--models: expected names joined by commas, got nothing")
-    about = {"of_models": of_models, "with_points": points, "with_confidence": confidence, "n_repeats": repeat}
+    about: Any = {"of_models": of_models, "with_points": points, "with_confidence": confidence, "n_repeats": repeat}
     if prompt is not None:
         from evalcore.runs.prompts import own_prompt
 

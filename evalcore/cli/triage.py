@@ -355,8 +355,8 @@ def calibration(
             said = calibration_queries.stated(session)
             beside = calibration_queries.beside_reads(session, said)
             stored = [said, beside, rubric_queries.load(session)]
-    triage_data, judges = _levels_by(triage_data, judge or [])
-    judges = {word: judges[word] for word in judges if word in settings.formats}
+    triage_data, every = _levels_by(triage_data, judge or [])
+    judges: dict[str, str] = {word: every[word] for word in every if word in settings.formats}
     meaning = confidence.level_meanings(triage_data, meanings, of_parser=True)
     stated = not share and confidence.takes_stated(meaning)
     answers = predictions.joined(triage_data, predictions.predictions(triage_data, judges))

@@ -5,6 +5,7 @@ import io
 import zipfile
 from dataclasses import asdict
 from importlib.metadata import version
+from typing import Any
 
 import orjson
 import pandas as pd
@@ -69,7 +70,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     }
     # how many acts there were tells a blind reader how many reads were revised
     number = {} if blind else {"audit_events": trail[0]}
-    manifest = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
+    manifest: dict[str, Any] = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
     if versions:
         manifest["frozen"] = [asdict(one) if not blind else asdict(one) | {"n_events": None} for one in versions]
     manifest |= {"mended": mended} if mended else {}

@@ -6,6 +6,7 @@ import json
 import zipfile
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 import pandas as pd
@@ -121,7 +122,7 @@ def inspect_scores(engine: Engine, part: Part | None = None) -> Scores:
                 f"id: expected one response of {key[0]!r} in epoch {key[1]}, got responses {seen[key]} and {number}: choose a data set"
             )
         seen[key] = int(str(number))
-        criteria = [
+        criteria: list[dict[str, Any]] = [
             {"position": row["position"], "criterion": row["criterion"], "points": row["points"]}
             | {"label": row["reference_label"], "source": row["reference_source"], "rationales": words.get(row["item_id"], [])}
             for row in rows

@@ -149,7 +149,7 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Compute
                 found = compute(session, rubric_data=known)
             except OverreadError:  # no judge has labelled what it is to be about
                 found = None
-        of_session = {
+        of_session: dict[str, Any] = {
             **_asked(session, known),
             **_readers(session, made),
             **_assigned(session, made, blind),
@@ -377,7 +377,7 @@ def clauses(done: Facts) -> list[Clause]:
     return found + [Clause(key, "To fill in", text, is_blank=True) for key, text in BLANKS.items()]
 
 
-_Said = Iterator[tuple[str, str] | tuple[str, str, bool]]
+_Said = Iterator[tuple[Any, ...]]  # key, text, and whether it is a blank to be filled in
 
 
 def _material(done: Facts) -> _Said:

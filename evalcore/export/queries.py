@@ -11,19 +11,19 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import JSON, BigInteger, LargeBinary, Select, String, bindparam, cast, func, literal_column, select
+from sqlalchemy import JSON, BigInteger, LargeBinary, String, bindparam, cast, func, literal_column, select
 from sqlmodel import Session, col
 
 from evalcore.runs.queries import rows
 from evalcore.study import snapshot
 from evalcore.study.frames import ITEM_BASE, frame, is_read, knowing, not_superseded
 from evalcore.study.schema import Ask, Outcome, RaterKind, ReadingState, RunKind, Stage
-from evalcore.study.tables import TABLES, Assignment, Example, Rater, Reading, Response, Task, Verdict
+from evalcore.study.tables import TABLES, AnySelect, Assignment, Example, Rater, Reading, Response, Task, Verdict
 
 _VERDICTS, _FETCHED = 5_000, 1 << 10
 """Verdicts that one statement asks for, and rows that are fetched at once."""
 _PAGES = 1000  # of 4 KB
-_TYPES = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.large_string()}
+_TYPES: dict[type, Any] = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.large_string()}
 _TYPES[datetime] = pa.timestamp("us", "UTC")
 
 
@@ -42,7 +42,7 @@ def read_once(session: Session) -> Iterator[None]:
         connection.exec_driver_sql(f"PRAGMA cache_size = {kept}")
 
 
-def columns(session: Session, statement: Select[Any]) -> pa.Table:
+def columns(session: Session, statement: AnySelect) -> pa.Table:
     """The rows of a statement as Arrow's columns, from those of the driver: SQLAlchemy's own take as long again."""
     kinds = ((column.name, getattr(column.type, "impl", column.type)) for column in statement.selected_columns)
     of = {name: _TYPES[kind.python_type] for name, kind in kinds}
@@ -170,7 +170,7 @@ def read_items(session: Session) -> pa.ChunkedArray:
     return columns(session, _by_reviewers(select(_item(verdict))).where(*standing))["item_id"]
 
 
-def _by_reviewers(statement: Select[Any]) -> Select[Any]:
+def _by_reviewers(statement: AnySelect) -> AnySelect:
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
     by = (rater.id == verdict.rater_id) & (rater.kind == RaterKind.REVIEWER)
     return statement.join(rater.id.table, by).where(is_read(verdict))
@@ -189,7 +189,7 @@ def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.Da
     return frame(session, _first(columns, hidden).where(blinded))
 
 
-def _first(columns: list[Any], hidden: frozenset[int]) -> Any:
+def _first(columns: list[Any], hidden: frozenset[int]) -> AnySelect:
     given = col(Verdict.label).is_not(None), col(Verdict.criterion_id).is_not(None)
     first = col(Rater.kind) == RaterKind.REVIEWER, col(Verdict.stage) == Stage.FIRST
     of_read = select(*columns).join(Rater, col(Rater.id) == col(Verdict.rater_id))
@@ -275,7 +275,7 @@ def examples(session: Session, dataset: str, hidden: frozenset[int] = frozenset(
     named = (example.id, example.prompt_id, example.messages, example.tags, example.ideal_completions, example.canary)
     statement = select(*named).where(example.dataset == dataset, *_shown(Example.id, hidden)).order_by(example.id)
     found = session.connection().execute(statement).mappings()
-    rows: dict[int, dict[str, Any]] = {int(row["id"]): {**row, "criteria": []} for row in found}
+    rows: dict[int, dict[str, Any]] = {int(row["id"]): dict(row, criteria=[]) for row in found}
     lines = select(criterion.example_id, criterion.text, criterion.points, criterion.tags)
     of_dataset = criterion.example_id.in_(select(example.id).where(example.dataset == dataset))
     for number, *line in session.connection().execute(

@@ -246,7 +246,9 @@ def _page(line: str, sections: Mapping[str, Iterable[_Part]]) -> bytes:
             elif part:
                 parts.append(part if isinstance(part, _Html) else f'<p dir="auto">{escape(part)}</p>')
         parts.append("</section>")
-    style, draw = (files(__package__).joinpath(f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
+    style, draw = (
+        files("evalcore.export").joinpath(f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")
+    )
     scripts = [get_plotlyjs(), draw] if drawn else []
     hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
     allowed = " ".join(f"'sha256-{one}'" for one in hashes)

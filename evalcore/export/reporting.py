@@ -60,7 +60,9 @@ SOURCES = {
 }
 ITEMS = [
     Item(row["guideline"], row["item"], row["asks"], tuple(row["clauses"].split()), tuple(row["files"].split()))
-    for row in csv.DictReader(resources.files(__package__).joinpath("checklist.csv").read_text("utf-8").splitlines())
+    for row in csv.DictReader(
+        resources.files("evalcore.export").joinpath("checklist.csv").read_text("utf-8").splitlines()
+    )
 ]
 
 

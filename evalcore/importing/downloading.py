@@ -58,7 +58,7 @@ def _again(error: Exception) -> bool:
 def _fetch(client: httpx.Client, url: str, target: Path, progress: Progress) -> None:
     length = client.head(url).raise_for_status().headers.get("Content-Length")
     size = None if length is None else int(length)
-    if target.exists() and target.stat().st_size == size:
+    if size is not None and target.exists() and target.stat().st_size == size:
         progress(size, size)
         return
     part = target.with_name(target.name + ".part")

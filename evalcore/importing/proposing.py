@@ -486,7 +486,7 @@ def _fits(role: str, place: Place) -> bool:
 
 
 def _is_object(place: Place) -> bool:
-    return isinstance(place.values[0], list | Mapping)
+    return isinstance(place.values[0], (list, Mapping))
 
 
 def _is_date(text: str) -> bool:

@@ -179,8 +179,7 @@ def _estimates(labels: Labels, coefficients: Sequence[Coefficient] | None, *, in
     }
     few = n_examples < MIN_EXAMPLES
     bounds = _bounds(labels)
-    if in_general:
-        without_rater, without_cell = (without_raters(answered, sums.whole, by_example=both) for both in (False, True))
+    without = [without_raters(answered, sums.whole, by_example=both) for both in (False, True)] if in_general else []
     freedom = np.maximum(np.minimum(n_examples, counts["n_effective_raters"]) - 1, 1)
     every = OF_TWO_CATEGORIES if answered.n_categories == len(CATEGORIES) else tuple(Coefficient)
     tables = []
@@ -195,7 +194,8 @@ def _estimates(labels: Labels, coefficients: Sequence[Coefficient] | None, *, in
         se = np.where(reason == "", np.sqrt(variance), np.nan)
         columns = {"value": value, "reason": reason}
         columns |= _interval(value, se, np.maximum(n_examples - 1, 1), is_share=is_share)
-        if in_general:
+        if without:
+            without_rater, without_cell = without
             by_rater = _variance(coefficient, without_rater, value, counts["n_raters"])
             by_both = _variance(coefficient, without_cell, value, np.bincount(without_cell.group, minlength=len(value)))
             both = np.maximum(variance, variance + by_rater - by_both)

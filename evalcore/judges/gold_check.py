@@ -57,7 +57,7 @@ def gold_check(pairs: pd.DataFrame) -> pd.DataFrame:
     if (gold == judged).all() and not np.isnan(value):
         low, high = rates[ACCURACY]["low"].iloc[0], 1.0
     f1 = {"share": value, "low": low, "high": high, "n": len(gold), "n_clusters": n_examples}
-    table = pd.concat([pd.DataFrame([f1]), *(rates[measure][list(f1)] for measure in RATES)], ignore_index=True)
+    table = pd.concat([pd.DataFrame([f1])] + [rates[measure][list(f1)] for measure in RATES], ignore_index=True)
     table = table.astype({"n": int}).rename(columns={"share": "value", "n_clusters": "n_examples"})
     table.insert(0, "measure", list(MEASURES))
     why = "no gold label is not met" if gold.all() else "no gold label is met"

@@ -255,11 +255,11 @@ def _changes(
         return (on_level if is_level else on_criterion)(by_member, least=report.least)
 
     for part, labels in queries.labels(session, place):
-        votes: dict[Item, list[str | None]] = {}
+        votes: dict[Item, list[str | None]] = defaultdict(lambda: [None] * len(members))
         examples: dict[Item, int] = {}
         for response_id, criterion_id, example_id, rater_id, label in labels:
             item = response_id, criterion_id
-            votes.setdefault(item, [None] * len(members))[place[rater_id]] = label
+            votes[item][place[rater_id]] = label
             examples[item] = example_id
         stands = queries.standing(session, own, part)
         for item, of_item in votes.items():

@@ -107,7 +107,7 @@ def _reads(rubric_data: RubricData, families: Mapping[str, str]) -> tuple[pd.Dat
     items = rubric_data.items.iloc[read["row"].to_numpy(dtype=np.int64)].reset_index(drop=True)
     reads = read[["row", "met", "weight"]].reset_index(drop=True).assign(
         model=items["model"].astype("category"),
-        family=items["model"].map(lambda name: families.get(name, "")).astype(object),
+        family=items["model"].map(lambda name: families.get(str(name), "")).astype(object),
         example=items["example_id"],
         is_desirable=items["points"].gt(0),
     )  # fmt: skip

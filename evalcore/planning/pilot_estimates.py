@@ -150,7 +150,7 @@ def _of_scores(about: Population, source: Population, rated: pd.DataFrame, basis
         error = (rating - predicted[rows]) / (1 - leverage).clip(min=0.1)
         places = np.arange(len(about.items))
         if source is not about:
-            places = pd.Index(source.items["item_id"]).get_indexer(about.items["item_id"])
+            places = pd.Index(source.items["item_id"]).get_indexer(pd.Index(about.items["item_id"]))
         expected = np.clip(predicted[places], 0.0, 1.0)
     # where the judges, or the times that one was asked, do not all say the same
     split = (source.disagreement > 0)[rows]

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import pandas as pd
-from sqlalchemy import Select, exists, func, literal, or_, select
+from sqlalchemy import exists, func, literal, or_, select
 from sqlmodel import Session, col
 
 from evalcore.errors import NotFound, refuse
@@ -16,7 +16,7 @@ from evalcore.study import contents, tables
 from evalcore.study.browse import Filters, examples, item_pairs, response_conditions
 from evalcore.study.frames import frame, numbers
 from evalcore.study.schema import Ask, ReadingState, Selection
-from evalcore.study.tables import TABLES, alias
+from evalcore.study.tables import TABLES, AnySelect, alias
 
 Item = tuple[int, int | None]  # example_id, and response_id or None for the case itself
 _CHUNK = 500  # bound variables in one statement
@@ -57,7 +57,7 @@ def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[
     return [(row[0], row[1]) for row in rows]
 
 
-def _responses(*, with_rubric: bool) -> Select[Any]:
+def _responses(*, with_rubric: bool) -> AnySelect:
     response = TABLES["response"].c
     statement = select(response.example_id, response.id).where(response.text != "")
     has_rubric = exists().where(col(tables.Criterion.example_id) == response.example_id)

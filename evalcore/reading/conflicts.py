@@ -234,7 +234,7 @@ def faulted_criteria(verdicts: pd.DataFrame) -> pd.DataFrame:
     table["notes"] = _lines(said.loc[~is_settled]).reindex(table.index)
     order = ["n_faults", "dataset", "prompt_id", "position"]
     table = table.reset_index().sort_values(order, ascending=[False, True, True, True], ignore_index=True)
-    return table[[*OF_CRITERION, "n_faults", *counts, "rationales", "notes"]]
+    return pd.DataFrame(table[[*OF_CRITERION, "n_faults", *counts, "rationales", "notes"]])
 
 
 def _lines(said: pd.DataFrame) -> pd.Series:

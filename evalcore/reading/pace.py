@@ -113,4 +113,4 @@ def by_reader(readers: pd.DataFrame, reads: pd.DataFrame, at: datetime) -> pd.Da
     paces = {str(name): reads_a_day(locked, at) for name, locked in reads.groupby("reader")["locked_at"]}
     pace = readers["reader"].map(paces).astype(float)
     n_left = readers["n_open"] + readers["n_waiting"]
-    return readers.assign(pace=pace, days=np.ceil(n_left / pace).where(n_left.gt(0), 0.0))
+    return readers.assign(pace=pace, days=pd.Series(np.ceil(n_left / pace)).where(n_left.gt(0), 0.0))

@@ -13,7 +13,6 @@ from sqlalchemy import (
     BindParameter,
     ColumnElement,
     Integer,
-    Select,
     String,
     Subquery,
     and_,
@@ -30,7 +29,19 @@ from evalcore.errors import NotFound, refuse
 from evalcore.study import schema, tables
 from evalcore.study.contents import people, rules
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, numbers
-from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Mark, Rater, Reading, Response, Task, Verdict
+from evalcore.study.tables import (
+    TABLES,
+    AnySelect,
+    Assignment,
+    Example,
+    Exposure,
+    Mark,
+    Rater,
+    Reading,
+    Response,
+    Task,
+    Verdict,
+)
 
 RECENT, RECENT_OF_ALL = 20, 60  # readings whose time tells how long the next takes: so many, of so many looked at
 FEW = 1_000  # conversations that are asked about by their numbers; where they are more, all are asked about
@@ -158,12 +169,12 @@ def _reader(viewer: schema.Viewer, at: datetime | None = None) -> dict[str, Any]
 
 
 @cache
-def _next() -> Select[Any]:
+def _next() -> AnySelect:
     return _open_to(*_ASKED).where(_handed_out()).order_by(col(Task.assignment_id), col(Task.place)).limit(1)
 
 
 @cache
-def _n_waiting() -> Select[Any]:
+def _n_waiting() -> AnySelect:
     return _open_to(func.count()).where(_handed_out())
 
 
@@ -190,7 +201,7 @@ def _taken(*, reserved: bool = True) -> ColumnElement[bool]:
     return (col(Reading.person_id) != _PERSON) & kept
 
 
-def _open_to(*columns: Any, reserved: bool = True) -> Select[Any]:
+def _open_to(*columns: Any, reserved: bool = True) -> AnySelect:
     """Tasks that wait for a reader: in a language of theirs, with a place free, on nothing that they have seen verdicts on.
 
     Not reserved: also those whose places others have reserved and may yet give back.
@@ -254,7 +265,7 @@ def _spoken_on() -> ColumnElement[bool]:
     return on_response.correlate(Task, Assignment) | on_case.correlate(Task)
 
 
-def _raters() -> Select[Any]:
+def _raters() -> AnySelect:
     mine = or_(col(Rater.person_id) == _PERSON, col(Rater.name) == _NAME)
     return select(col(Rater.id)).where(col(Rater.kind) == schema.RaterKind.REVIEWER, mine)
 
@@ -306,7 +317,7 @@ def has_skipped(session: Session, reading_id: int) -> bool:
 
 
 @cache
-def _this_skipped() -> Select[Any]:
+def _this_skipped() -> AnySelect:
     return select(exists().where(col(Reading.id) == bindparam("reading_id"), is_skipped()))
 
 
@@ -342,7 +353,7 @@ def blind_examples(session: Session, viewer: schema.Viewer, *, among: Collection
     """
     reader = _reader(viewer)
 
-    def of(statement: Select[Any], column: Any) -> frozenset[int]:
+    def of(statement: AnySelect, column: Any) -> frozenset[int]:
         if among is None:
             return numbers(session, statement, reader)
         few = statement.where(column.in_(among)) if len(among) <= FEW else statement
@@ -370,9 +381,9 @@ def awaited_examples(session: Session) -> frozenset[int]:
 
 
 @cache
-def _blind() -> tuple[Select[Any], Select[Any], Select[Any, Any], Select[Any]]:
+def _blind() -> tuple[AnySelect, AnySelect, AnySelect, AnySelect]:
     """What a reader has in hand, what waits for them, whether they are a reader and whether released, and what they have not read."""
-    in_hand: Select[Any] = (
+    in_hand: AnySelect = (
         select(col(Task.example_id))
         .join(Reading, col(Reading.task_id) == col(Task.id))
         .where(
@@ -389,8 +400,8 @@ def _blind() -> tuple[Select[Any], Select[Any], Select[Any, Any], Select[Any]]:
         col(Exposure.example_id).is_(None),
     )
     read = select(col(Verdict.example_id)).where(is_read(Verdict), col(Verdict.rater_id).in_(_raters()))
-    unread: Select[Any] = select(col(Example.id)).where(col(Example.id).not_in(read))
-    is_there: Select[Any, Any] = select(named, released)
+    unread: AnySelect = select(col(Example.id)).where(col(Example.id).not_in(read))
+    is_there: AnySelect = select(named, released)
     return in_hand, _open_to(col(Task.example_id), reserved=False), is_there, unread
 
 
@@ -419,10 +430,10 @@ def readings(
 
 
 @cache
-def _readings(*, is_one: bool, lock: bool) -> Select[Any]:
+def _readings(*, is_one: bool, lock: bool) -> AnySelect:
     unfinished = and_(col(Reading.state) != schema.ReadingState.DONE, col(Reading.freed_at).is_(None), ~is_skipped())
     which = col(Reading.id) == bindparam("reading_id") if is_one else unfinished
-    statement: Select[Any] = select(Reading, *_ASKED).join(Task, col(Task.id) == col(Reading.task_id))
+    statement: AnySelect = select(Reading, *_ASKED).join(Task, col(Task.id) == col(Reading.task_id))
     statement = statement.join(Assignment, col(Assignment.id) == col(Task.assignment_id))
     statement = statement.where(col(Reading.person_id) == _PERSON, which).order_by(col(Reading.last_at).desc())
     return statement.with_for_update(of=Reading).execution_options(populate_existing=True) if lock else statement
@@ -675,9 +686,9 @@ def judge_on(
 
 
 @cache
-def _judge_on(*, is_rubric: bool, is_case: bool, alone: bool) -> tuple[Select[Any], Select[Any]]:
+def _judge_on(*, is_rubric: bool, is_case: bool, alone: bool) -> tuple[AnySelect, AnySelect]:
     """Who is to be shown, of the judges or of the one that is named `judge`; and the standing verdicts of that one."""
-    rater, judge = TABLES["rater"].c, bindparam("judge", type_=String)
+    rater, judge = TABLES["rater"].c, bindparam("judge", type_=String())
     on_item = [_VERDICT.label.is_not(None), *_on_item(is_rubric=is_rubric, is_case=is_case)]
     judges = (
         select(rater.id, rater.name)
@@ -691,7 +702,7 @@ def _judge_on(*, is_rubric: bool, is_case: bool, alone: bool) -> tuple[Select[An
     return judges, verdicts.order_by(_VERDICT.id)
 
 
-def shown_judges(responses: Select[Any], judge: str | None) -> Subquery:
+def shown_judges(responses: AnySelect, judge: str | None) -> Subquery:
     """The judge that is shown on each of some responses' criteria, as `judge_on` chooses: response_id, rater_id, judge."""
     verdict, rater = tables.alias("verdict", "given").c, TABLES["rater"].c
     place = func.row_number().over(partition_by=verdict.response_id, order_by=_chosen_first(judge))
@@ -766,7 +777,7 @@ def said_by(session: Session, asked: Asked, person_id: int, first: schema.Stage,
 
 
 @cache
-def _of_reader(*, is_rubric: bool, is_case: bool) -> Select[Any]:
+def _of_reader(*, is_rubric: bool, is_case: bool) -> AnySelect:
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
     mine = rater.kind == schema.RaterKind.REVIEWER, rater.person_id == _PERSON
     further = verdict.supersedes, verdict.selection, verdict.source

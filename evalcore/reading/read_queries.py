@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import ColumnElement, RowMapping, Select, case, func, or_, select
+from sqlalchemy import ColumnElement, RowMapping, case, func, or_, select
 from sqlmodel import Session, col, select as select_rows
 
 from evalcore.reading.conflicts import Key, Read
@@ -15,7 +15,7 @@ from evalcore.reading.reference import TASK
 from evalcore.study import schema
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import CASES, FILE_IMPORTED, JUDGE_SHOWN
-from evalcore.study.tables import TABLES, Assignment, Example, Model, Rater, Reading, Response, Task, Verdict
+from evalcore.study.tables import TABLES, AnySelect, Assignment, Example, Model, Rater, Reading, Response, Task, Verdict
 
 RECENT = 500  # so many readings at most, the newest, tell how long the next will take
 
@@ -260,7 +260,7 @@ def reads(session: Session, *, judge: str | None, with_judge: bool, on: Key | in
     return standing
 
 
-def _rows(session: Session, statement: Select[Any]) -> Sequence[Any]:
+def _rows(session: Session, statement: AnySelect) -> Sequence[Any]:
     return session.connection().execute(statement).all()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Select, case, exists, func, or_, select
+from sqlalchemy import case, exists, func, or_, select
 from sqlmodel import Session
 
 from evalcore.reading.queries import shown_judges
@@ -16,7 +16,7 @@ from evalcore.rubric.drawings import over_all
 from evalcore.study import contents, snapshot
 from evalcore.study.frames import frame, is_read
 from evalcore.study.schema import Ask, ReadingState, Stage
-from evalcore.study.tables import TABLES, alias
+from evalcore.study.tables import TABLES, AnySelect, alias
 
 LABELS = ("label", "judge_label", "revised_label", "looked_label")
 NAMES = ("rater", "selection", "judge", "axis", "level", "cluster", "theme")
@@ -152,7 +152,7 @@ def second_looks(session: Session) -> "pd.Series[str]":
     return looks.astype(dict.fromkeys(LOOK, np.int64)).set_index(LOOK)["label"].astype("str")
 
 
-def _readings() -> Select[Any]:
+def _readings() -> AnySelect:
     task, reading, assignment = (TABLES[name] for name in ("task", "reading", "assignment"))
     # until the reader asks for it, and while the control is looked at, nothing of the judge is shown
     has_control = reading.c.control_seed.is_not(None) & (reading.c.state != ReadingState.DONE)

@@ -139,4 +139,7 @@ def changed_since(session: Session, since: datetime, hidden: frozenset[int] = fr
         .select_from(AuditEvent)
         .where(col(AuditEvent.action) == FILE_IMPORTED, col(AuditEvent.at) >= since)
     )
-    return {**{name: int(n) for name, n in counted.items()}, "n_files": int(connection.execute(files).scalar_one())}
+    return {
+        **{str(name): int(n) for name, n in counted.items()},
+        "n_files": int(connection.execute(files).scalar_one()),
+    }

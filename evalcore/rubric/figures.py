@@ -47,7 +47,7 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
                 continue
             value, low, high = (min(row[kind + end], HIGHEST) for end in ("", "_low", "_high"))
             colour = GREY if kind == "physicians_only" else colours[row["model"]]
-            bar = {"array": [high - value], "arrayminus": [value - low], "color": colour, "width": 0}
+            bar: dict[str, Any] = {"array": [high - value], "arrayminus": [value - low], "color": colour, "width": 0}
             bar["thickness"] = 3 if kind == "corrected" else 1.5
             hover = f"%{{customdata[2]}}, {words}: %{{x:.3f}} [%{{customdata[0]:.3f}}, %{{customdata[1]:.3f}}]"
             shown, marker = [[low, high, html.escape(row["model"])]], _marker(colour, size, symbol)
@@ -77,7 +77,7 @@ def by_group(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     """A row a group, in it a line a model, by `group_corrected_scores`: its corrected score solid with the interval, the judge's opinion hollow beside it."""
     groups, models = list(table["group"].drop_duplicates()), list(table["model"].drop_duplicates())
     ends = "corrected", "corrected_low", "corrected_high"
-    table = table.assign(**table[list(ends)].clip(upper=HIGHEST), words=table["group"].map(html.escape))
+    table = table.assign(**{end: table[end].clip(upper=HIGHEST) for end in ends}, words=table["group"].map(html.escape))
     traces: list[dict[str, Any]] = []
     for number, model in enumerate(models):
         rows = table.loc[table["model"].eq(model)]

@@ -259,7 +259,7 @@ def compute(
     """The numbers of the stated analysis, or with these changes of its fields; another data set brings its usual judge, unless judges are changed."""
     known, stated = evaluations(rubric_data), contents.stated_analysis(session)
     spec, changes = Analysis() if stated is None else stated.spec, changes or {}
-    own = {"judges": ()} if changes.get("evaluation", spec.evaluation) != spec.evaluation else {}
+    own: dict[str, Any] = {"judges": ()} if changes.get("evaluation", spec.evaluation) != spec.evaluation else {}
     spec = with_defaults(replace(spec, **{**own, **changes}), known)
     part = part_of(rubric_data, spec, example_ids(session, spec))
     numbers = results(part, spec)

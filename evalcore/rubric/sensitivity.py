@@ -54,7 +54,8 @@ def sensitivity(
         shift (less that as estimated). NaN where too little is read.
     """
     drawn = first_reads(rubric_data.reads).loc[is_drawn]
-    drawn = drawn.assign(**rubric_data.items[MODEL].take(drawn["row"].to_numpy()).astype(str).set_axis(drawn.index))
+    of_model = rubric_data.items[MODEL].take(drawn["row"].to_numpy()).astype(str).set_axis(drawn.index)
+    drawn = drawn.assign(**{name: of_model[name] for name in MODEL})
     chances = pd.Series(dtype=float)
     if unread is not None and len(unread):
         chances = unread.drop_duplicates("response_id").set_index("response_id")["inclusion_probability"]

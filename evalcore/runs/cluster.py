@@ -143,7 +143,7 @@ def _client(engine: Engine, address: str) -> Iterator[Any]:
     if not address.startswith("local:"):
         try:
             client = dask.Client(address, timeout=CONNECT_SECONDS)
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, ValueError) as error:
             tried = f"{address!r} ({type(error).__name__})"
             refuse(f"--cluster: expected a Dask scheduler at tcp://HOST:PORT, or local:N, got no answer from {tried}")
         with client:

@@ -9,7 +9,7 @@ from sqlmodel import Session
 from evalcore.runs.queries import rows
 from evalcore.runs.spec import Question, RunSpec
 from evalcore.study.schema import CASES, Format, Outcome, RaterKind, RunKind, Stage, repeat_version
-from evalcore.study.tables import STORED, TABLES, alias
+from evalcore.study.tables import STORED, TABLES, AnySelect, alias
 
 _NOTHING: Any = sa.cast(sa.null(), sa.Integer)
 _QUESTION = TABLES["run_question"].c
@@ -26,7 +26,7 @@ class Part(NamedTuple):
 class Items(NamedTuple):
     """The items of a part: the statement gives their keys in the order in which they are asked; `mixed`, a number that orders them by chance."""
 
-    statement: sa.Select[Any]
+    statement: AnySelect
     key: tuple[Any, Any, Any]
     is_there: sa.ColumnElement[bool]
     mixed: sa.ColumnElement[int]
@@ -52,7 +52,7 @@ def items(spec: RunSpec, part: Part) -> Items:
     An answer is there where the model has a response of this sample, or the judge of this repeat a verdict on the item, also where it came with a file.
     """
     example, response, criterion, cases = (TABLES[one].c for one in ("example", "response", "criterion", "acuity_case"))
-    statement: sa.Select[Any]
+    statement: AnySelect
     key: tuple[Any, Any, Any]
     order: tuple[Any, ...]
     if spec.kind is not RunKind.JUDGE:
@@ -85,7 +85,7 @@ def items(spec: RunSpec, part: Part) -> Items:
     return Items(statement.order_by(*order), key, _is_there(spec, part, *key), mixed)
 
 
-def open_questions(run_id: int, spec: RunSpec, part: Part) -> sa.Select[Any]:
+def open_questions(run_id: int, spec: RunSpec, part: Part) -> AnySelect:
     """The items of a part that have no answer and are no question of the run yet: the columns of `run_question`, from run_id to repeat."""
     found = items(spec, part)
     example_id, response_id, criterion_id = found.key

@@ -47,7 +47,7 @@ OURS = ("judge", "acuity-judge", "qa", "conversation", "jury")  # names of promp
 @cache
 def words(name: str) -> str:
     """One of the texts, without the line break at its end."""
-    return files(__package__).joinpath("texts", f"{name}.txt").read_text(encoding="utf-8").rstrip("\n")
+    return files("evalcore.runs").joinpath("texts", f"{name}.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
 def joined(*parts: str) -> str:
@@ -384,9 +384,9 @@ class Asker:
             if question.response_id is None:
                 asked.append(Asked(question, case))
                 continue
-            criterion = criteria[question.criterion_id] if question.criterion_id is not None else ("", None)
-            about = (responses[question.response_id], *criterion, suspicions[question.response_id])
-            asked.append(Asked(question, case, *about))
+            criterion, points = criteria[question.criterion_id] if question.criterion_id is not None else ("", None)
+            response_id = question.response_id
+            asked.append(Asked(question, case, responses[response_id], criterion, points, suspicions[response_id]))
         return asked
 
     def request(self, asked: Asked) -> ChatRequest:

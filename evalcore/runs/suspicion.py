@@ -145,7 +145,7 @@ def _patterns(name: str) -> list[tuple[str, list[str], re.Pattern[str]]]:
     is_english = name == "english.txt"
     pieces: dict[str, str] = {}
     patterns, section = [], ""
-    for line in files(__package__).joinpath("suspicious", name).read_text(encoding="utf-8").splitlines():
+    for line in files("evalcore.runs").joinpath("suspicious", name).read_text(encoding="utf-8").splitlines():
         if head := _SECTION.fullmatch(line):
             section = head[1]
         elif line.strip() and not line.startswith("#"):

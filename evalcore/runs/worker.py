@@ -237,7 +237,7 @@ def alive(session: Session, run_id: int) -> list[WorkerRow]:
     return [worker for worker in queries.workers(session, run_id) if worker.lives]
 
 
-def _started(location: str, run_id: int) -> tuple[subprocess.Popen[bytes], Path]:
+def _started(location: str, run_id: int) -> tuple[subprocess.Popen[Any], Path]:
     handle, name = tempfile.mkstemp(prefix=f"overread-run-{run_id}-", suffix=".log")
     command, environment = started_again("-m", "evalcore", "runs", "--work", str(run_id))
     environment["OVERREAD_DB"] = location

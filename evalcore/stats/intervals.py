@@ -94,15 +94,15 @@ def grouped_shares(
     cell, cells = occurring(group * width + cluster)
     of_group = cells // width
     counted, counted_hits = np.bincount(group, size, n_groups), np.bincount(group, hit, n_groups)
-    whole, y, each, each_hit = counted, counted_hits, size, hit
+    whole, y, each, each_hit, squared = counted, counted_hits, size, hit, counted
     if weights is not None:
         weight = weights[kept].astype(float)
         each, each_hit = weight * size, weight * hit
-        whole, y = np.bincount(group, each, n_groups), np.bincount(group, each_hit, n_groups)
+        whole, y, squared = (np.bincount(group, column, n_groups) for column in (each, each_hit, weight * each))
     n_cell, y_cell = (np.bincount(cell, column, len(cells)) for column in (each, each_hit))
     n_clusters = np.bincount(of_group, minlength=n_groups)
     with np.errstate(divide="ignore", invalid="ignore"):
-        n = counted if weights is None else whole**2 / np.bincount(group, weight**2 * size, n_groups)
+        n = counted if weights is None else whole**2 / squared
         share = y / whole
         spread = np.bincount(of_group, (y_cell - share[of_group] * n_cell) ** 2, n_groups)
         variance = n_clusters / (n_clusters - 1) * spread / whole**2
@@ -165,10 +165,11 @@ def clustered_means(
     return pd.DataFrame(columns)
 
 
-def as_scores(means: pd.DataFrame) -> pd.DataFrame:
+def as_scores(means: pd.DataFrame) -> dict[str, pd.Series]:
     """Means and intervals as `SCORE_COLUMNS`: raw_mean, raw_low, raw_high, and score, low, high clipped to [0, 1]."""
     raw = means[["mean", "low", "high"]]
-    return pd.concat([raw, raw.clip(0, 1)], axis=1).set_axis(list(SCORE_COLUMNS), axis=1)
+    both = pd.concat([raw, raw.clip(0, 1)], axis=1).set_axis(list(SCORE_COLUMNS), axis=1)
+    return {name: both[name] for name in SCORE_COLUMNS}
 
 
 def share_words(n_hits: int, n: int, share: float, *, weighted: bool = False) -> str:

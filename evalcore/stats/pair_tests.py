@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -75,7 +76,7 @@ def pair_percentiles(
     return low, high
 
 
-def differences(columns: Floats) -> Floats:
+def differences(columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The first less the second of every two columns, by place."""
     first, second = np.triu_indices(columns.shape[1], k=1)
     return np.asarray(columns[:, first] - columns[:, second])

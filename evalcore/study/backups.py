@@ -246,8 +246,8 @@ def _check_is_empty(connection: Connection, option: str) -> None:
 
 def _copy(source: Connection, target: Connection, table: Table) -> None:
     rows = source.execution_options(yield_per=BATCH).execute(select(table).order_by(*table.primary_key.columns))
-    for part in rows.mappings().partitions():
-        target.execute(insert(table), [dict(row) for row in part])
+    for part in rows.partitions():
+        target.execute(insert(table), [row._asdict() for row in part])
     n_rows, n_copied = (
         connection.execute(select(func.count()).select_from(table)).scalar_one() for connection in (source, target)
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Select, and_, exists, false, func, literal_column, or_, select, text, union
+from sqlalchemy import ColumnElement, and_, exists, false, func, literal_column, or_, select, text, union
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
@@ -14,7 +14,7 @@ from evalcore.study.corrections.showing import HIDDEN, hides
 from evalcore.study.frames import frame, is_judge, is_read, replaced
 from evalcore.study.languages import holds, postgresql_query, sqlite_query
 from evalcore.study.schema import TASK_TAGS, Format, RaterKind, Stage
-from evalcore.study.tables import STORED, TABLES, Criterion, ExampleSubset, Model, Rater, Response, Verdict
+from evalcore.study.tables import STORED, TABLES, AnySelect, Criterion, ExampleSubset, Model, Rater, Response, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,7 +211,7 @@ def matching_items(session: Session, filters: Filters, example_id: int) -> set[t
     return {(row[0], row[1]) for row in session.connection().execute(statement)}
 
 
-def item_pairs(filters: Filters) -> Select[Any]:
+def item_pairs(filters: Filters) -> AnySelect:
     """Items on which the item filters hold, as a statement of pairs (response_id, criterion_id)."""
     columns: list[Any] = [col(Response.id), col(Criterion.id)]
     statement = select(*columns).select_from(Response)
@@ -249,7 +249,7 @@ def _given(*conditions: ColumnElement[bool], kind: RaterKind, judge: str | None 
     return exists(given.correlate(Response, Criterion))
 
 
-def _level_reads(filters: Filters) -> Select[Any]:
+def _level_reads(filters: Filters) -> AnySelect:
     """Examples on whose levels of care physicians have done what is asked for: of the fitting responses, else of cases themselves too."""
     responses = select(col(Response.id)).where(*response_conditions(filters)) if filters.on_responses() else None
     judge = filters.judge if filters.level is None else None  # else the one who says that level
@@ -302,7 +302,7 @@ def _read(same: _Same, reads: str | None, judge: str | None) -> list[ColumnEleme
     return [*_differ(same, RaterKind.REVIEWER), ~is_settled]
 
 
-def _raters(kind: RaterKind, name: str | None = None) -> Select[Any]:
+def _raters(kind: RaterKind, name: str | None = None) -> AnySelect:
     chosen = select(col(Rater.id)).where(is_judge() if kind is RaterKind.JUDGE else col(Rater.kind) == kind)
     return chosen if name is None else chosen.where(col(Rater.name) == name)
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Select, bindparam, case, cast, exists, func, or_, select
+from sqlalchemy import BigInteger, bindparam, case, cast, exists, func, or_, select
 from sqlmodel import Session, SQLModel, col, select as select_rows
 
 from evalcore.stats.wording import counted, listed
 from evalcore.study import analysis, families, lookups, schema, tables
 from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded, numbers
-from evalcore.study.tables import TABLES
+from evalcore.study.tables import TABLES, AnySelect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def person(session: Session, person_id: int) -> schema.Viewer | None:
 
 
 @cache  # it is asked in every act; to build it takes longer than to ask
-def _of_number() -> Select[Any]:
+def _of_number() -> AnySelect:
     person = TABLES["person"]
     return select(person).where(person.c.id == bindparam("person_id"))
 

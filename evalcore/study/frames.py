@@ -4,12 +4,24 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, String, TextualSelect, and_, case, cast, func, literal_column, select
+from sqlalchemy import String, TextualSelect, and_, case, cast, func, literal_column, select
 from sqlmodel import Session, col
 
 from evalcore.study import tables
 from evalcore.study.schema import BRINGING, IDLE, REPEAT, Ask, RaterKind, Source, Stage
-from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Rater, Reading, Response, Task, Verdict
+from evalcore.study.tables import (
+    TABLES,
+    AnySelect,
+    Assignment,
+    Criterion,
+    Example,
+    Model,
+    Rater,
+    Reading,
+    Response,
+    Task,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +36,7 @@ _FILE = _VERDICT.source_hash.label("file_sha256")
 _ORIGIN: list[Any] = [_VERDICT.not_blind, _VERDICT.source.label("came_by"), _FILE, _VERDICT.recorded_at]
 
 
-def frame(session: Session, statement: Select[Any] | TextualSelect, columns: list[str] | None = None) -> "pd.DataFrame":
+def frame(session: Session, statement: AnySelect | TextualSelect, columns: list[str] | None = None) -> "pd.DataFrame":
     """The rows of a statement, made part by part: pandas tells the type of a column without letting other threads run, for a million rows a quarter second."""
     import pandas as pd  # noqa: PLC0415 - acts and many commands need no table
 
@@ -46,7 +58,7 @@ def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
     return plain.to_dict(orient="records")  # type: ignore[return-value]
 
 
-def plain_frame(session: Session, statement: Select[Any], kinds: Mapping[str, Any] | None = None) -> "pd.DataFrame":
+def plain_frame(session: Session, statement: AnySelect, kinds: Mapping[str, Any] | None = None) -> "pd.DataFrame":
     """As `frame`, of the driver's own rows: those of SQLAlchemy take as long again. Of these kinds, else whole numbers; no more than a part are objects."""
     import numpy as np  # noqa: PLC0415 - acts and many commands need no table
     import pandas as pd  # noqa: PLC0415 - likewise
@@ -60,7 +72,7 @@ def plain_frame(session: Session, statement: Select[Any], kinds: Mapping[str, An
     return pd.DataFrame({name: np.concatenate(of) for name, of in parts.items()})
 
 
-def numbers(session: Session, statement: Select[Any], parameters: Mapping[str, Any] | None = None) -> frozenset[int]:
+def numbers(session: Session, statement: AnySelect, parameters: Mapping[str, Any] | None = None) -> frozenset[int]:
     """The whole numbers of a statement's one column. They come in one row: SQLite's driver waits its turn among the threads for each row."""
     listed = cast(statement.subquery().c[0], String)
     together = session.connection().execute(select(func.aggregate_strings(listed, ",")), parameters).scalar()
@@ -98,7 +110,7 @@ def not_superseded(verdict: Any = None) -> Any:
     return (col(Verdict.id) if verdict is None else verdict.c.id).not_in(replaced())
 
 
-def replaced() -> Select[Any]:
+def replaced() -> AnySelect:
     """Numbers of the verdicts that another one has replaced."""
     newer = tables.alias("verdict", "newer")
     return select(newer.c.supersedes).where(newer.c.supersedes.is_not(None))
@@ -109,7 +121,7 @@ def corrected_by(slip: Any) -> Any:
     return and_(slip.supersedes.is_not(None), slip.stage == Stage.FIRST, slip.source == Source.SESSION)
 
 
-def slipped() -> Select[Any]:
+def slipped() -> AnySelect:
     """Answers of locked first reads that their reader corrected before the judge was shown: verdict_id (the later one), slipped_from."""
     slip, before = tables.alias("verdict", "slip"), tables.alias("verdict", "before")
     statement = select(slip.c.id.label("verdict_id"), before.c.label.label("slipped_from"))
@@ -197,8 +209,8 @@ def verdicts(
 
 
 def _in_order(
-    statement: Select[Any], verdict: Any, kind: RaterKind | None, example_ids: Collection[int] | None
-) -> Select[Any]:
+    statement: AnySelect, verdict: Any, kind: RaterKind | None, example_ids: Collection[int] | None
+) -> AnySelect:
     """Those of a kind and of some examples as they were given; reads by their index, without a walk over all verdicts in order: hence + 0."""
     if kind is not None:
         statement = statement.where(verdict.rater_id.in_(select(_RATER.id).where(_RATER.kind == kind)))
@@ -246,7 +258,7 @@ def acuity_verdicts(
     return rows
 
 
-def knowing() -> Select[Any]:
+def knowing() -> AnySelect:
     """Numbers of physicians' verdicts from readings whose reader said that they know which model this is."""
     same_ask = col(Verdict.criterion_id).is_not(None) == (col(Assignment.ask) == Ask.RUBRIC)
     return (

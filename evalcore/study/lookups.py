@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import BindParameter, RowMapping, Select, and_, bindparam, func, or_, select, tuple_
+from sqlalchemy import BindParameter, RowMapping, and_, bindparam, func, or_, select, tuple_
 from sqlmodel import Session
 
 from evalcore.study import store
 from evalcore.study.schema import CASES, Stage
-from evalcore.study.tables import STORED, TABLES, ImportUnderWay, UnfinishedImport, alias, now
+from evalcore.study.tables import STORED, TABLES, AnySelect, ImportUnderWay, UnfinishedImport, alias, now
 
 LOST = timedelta(minutes=2)
 """An import that has not said for so long how far it is has died, or writes its last part."""
@@ -18,25 +18,23 @@ _WANTED: BindParameter[Any] = bindparam("wanted", expanding=True)
 _EXAMPLE, _CASE, _RESPONSE, _VERDICT = (TABLES[name] for name in ("example", "acuity_case", "response", "verdict"))
 
 
-def rows(session: Session, statement: Select[Any], wanted: Collection[Any], **bound: Any) -> list[RowMapping]:
+def rows(session: Session, statement: AnySelect, wanted: Collection[Any], **bound: Any) -> list[RowMapping]:
     """The rows of a statement of this module for what is wanted, a part at a time."""
     return [row for found in _found(session, statement, wanted, bound) for row in found.mappings().all()]
 
 
-def tuples(session: Session, statement: Select[Any], wanted: Collection[Any], **bound: Any) -> list[tuple[Any, ...]]:
+def tuples(session: Session, statement: AnySelect, wanted: Collection[Any], **bound: Any) -> list[tuple[Any, ...]]:
     """Likewise the values in the order of the statement's columns: of rows by the thousand, asking for them by name takes as long as the rest."""
     return [row for found in _found(session, statement, wanted, bound) for row in found.all()]
 
 
-def _found(
-    session: Session, statement: Select[Any], wanted: Collection[Any], bound: Mapping[str, Any]
-) -> Iterator[Any]:
+def _found(session: Session, statement: AnySelect, wanted: Collection[Any], bound: Mapping[str, Any]) -> Iterator[Any]:
     ordered = list(wanted)
     for start in range(0, len(ordered), _CHUNK):
         yield session.connection().execute(statement, {"wanted": ordered[start : start + _CHUNK], **bound})
 
 
-def _rows_of(table: str, column: str, *order: str) -> Select[Any]:
+def _rows_of(table: str, column: str, *order: str) -> AnySelect:
     return select(TABLES[table]).where(TABLES[table].c[column].in_(_WANTED)).order_by(*order)
 
 
@@ -139,15 +137,15 @@ def is_imported(session: Session, content_hash: str) -> bool:
 
 def unfinished_import(session: Session) -> UnfinishedImport | None:
     """The large import that is not in the study whole, if there is one."""
-    row = session.connection().execute(select(TABLES["unfinished_import"])).mappings().first()
-    return None if row is None else UnfinishedImport(**row)
+    row = session.connection().execute(select(TABLES["unfinished_import"])).first()
+    return None if row is None else UnfinishedImport(**row._asdict())
 
 
 def import_under_way(session: Session) -> ImportUnderWay | None:
     """The import that somebody is at; None where there is none, or it is lost."""
     table = TABLES["import_under_way"]
-    row = session.connection().execute(select(table).where(table.c.seen_at > now() - LOST)).mappings().first()
-    return None if row is None else ImportUnderWay(**row)
+    row = session.connection().execute(select(table).where(table.c.seen_at > now() - LOST)).first()
+    return None if row is None else ImportUnderWay(**row._asdict())
 
 
 def mappings(session: Session) -> dict[str, str]:

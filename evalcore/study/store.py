@@ -40,7 +40,7 @@ from evalcore.study.corrections import showing
 from evalcore.study.db import ACTS, TRAIL_HEAD, reading, writing
 from evalcore.study.languages import index_parts, language_of, postgresql_vector
 from evalcore.study.schema import PART_IMPORTED, RaterKind, Role, Rules, Source, Stage, Verdict
-from evalcore.study.tables import STORED, TABLES, Verdict as VerdictRow, now
+from evalcore.study.tables import STORED, TABLES, AnySelect, Verdict as VerdictRow, now
 
 # ---------------------------------------------------------------- what was written, and its event
 
@@ -195,7 +195,7 @@ def add_to_ledger(connection: sa.Connection, table: str, rows: Sequence[Any], di
 
 
 @cache
-def _last_number(table: str) -> sa.Select[Any]:
+def _last_number(table: str) -> AnySelect:
     return sa.select(sa.func.coalesce(sa.func.max(STORED[table].c.id), 0))
 
 

@@ -111,6 +111,10 @@ _OF_LEVEL = ("example_id", _RESPONSE, "rater_id", "stage", _REPLACES)
 _OF_QUESTION = ("run_id", "example_id", _RESPONSE, _CRITERION, "format", "sample_index", "repeat")
 
 
+AnySelect = sa.Select[*tuple[Any, ...]]
+"""A query of whatever columns."""
+
+
 class Row(SQLModel):
     """A row of a table, which is called as its class is: `RunCall` is of run_call."""
 
@@ -221,7 +225,7 @@ class Guideline(Row, table=True):
 class AnalysisVersion(Row, table=True):
     """One statement of what is analysed (`analysis.StatedAnalysis`); append-only, the newest is in force."""
 
-    __tablename__ = "analysis"
+    __tablename__ = "analysis"  # type: ignore[override]
 
     version: int | None = Field(default=None, primary_key=True)
     text: str = text_column()

@@ -126,15 +126,13 @@ class Api:
         study: Study | None = studies().get(name or "")
         said = request.headers.getlist("authorization")
         scheme, _, key = said[0].partition(" ") if len(said) == 1 else ("", "", "")
-        viewer = None
-        if study is not None:
-            engine = self._engine_at(study.db)
-            if said:
-                with reading(engine) as session:
-                    viewer = queries.person_of_key(session, key.strip()) if scheme.lower() == "bearer" else None
-            else:
-                viewer = self._by_session(request.cookies, engine)
-        if study is None or viewer is None:
+        engine, viewer = None if study is None else self._engine_at(study.db), None
+        if engine is not None and said:
+            with reading(engine) as session:
+                viewer = queries.person_of_key(session, key.strip()) if scheme.lower() == "bearer" else None
+        elif engine is not None:
+            viewer = self._by_session(request.cookies, engine)
+        if engine is None or viewer is None:
             raise Refused(401, NO_KEY, www_authenticate="Bearer")
         return engine, viewer
 

@@ -56,7 +56,7 @@ def begin(to: TextIO = sys.stdout) -> None:
     handler = logging.StreamHandler(to)
     handler.setFormatter(JsonLines())
     ours = logging.getLogger("evalcore")
-    ours.handlers, ours.propagate = [handler], False
+    ours.handlers[:], ours.propagate = [handler], False
     ours.setLevel(logging.INFO)
 
 

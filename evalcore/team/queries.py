@@ -4,15 +4,14 @@ import hashlib
 import json
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
 
 import msgspec
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import bindparam, select
 from sqlmodel import Session, col, select as select_rows
 
 from evalcore.study import contents
 from evalcore.study.schema import Role, Viewer
-from evalcore.study.tables import TABLES, AccessKey, Identity, Person, now
+from evalcore.study.tables import TABLES, AccessKey, AnySelect, Identity, Person, now
 
 _IS_BOUND = col(Identity.unbound_at).is_(None)
 SEEN_EVERY = timedelta(minutes=1)
@@ -53,7 +52,7 @@ def find(session: Session, token: str, *, idle: timedelta, longest: timedelta) -
 
 
 @cache  # it is asked at every press; to build it takes longer than to ask
-def _of_token() -> Select[Any]:
+def _of_token() -> AnySelect:
     row = TABLES["sign_in"].c
     lasts = row.seen_at > bindparam("seen_after"), row.created_at > bindparam("begun_after"), row.ended_at.is_(None)
     columns = row.id, row.issuer, row.subject, row.name, row.groups, row.seen_at
@@ -67,7 +66,7 @@ def person_of(session: Session, issuer: str, subject: str) -> Viewer | None:
 
 
 @cache
-def _bound() -> Select[Any]:
+def _bound() -> AnySelect:
     person, identity = TABLES["person"], TABLES["identity"].c
     account = (identity.issuer == bindparam("issuer"), identity.subject == bindparam("subject"))
     number = select(identity.person_id).where(*account, identity.unbound_at.is_(None)).scalar_subquery()

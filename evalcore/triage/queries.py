@@ -184,7 +184,7 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame, *condit
     )
     found = frame(session, statement)
     response_ids = np.asarray(found["response_id"].astype(float).fillna(-1), dtype=np.int64)
-    found["row"] = pd.Index(cases["example_id"]).get_indexer(np.asarray(found["example_id"], dtype=np.int64))
+    found["row"] = pd.Index(cases["example_id"]).get_indexer(pd.Index(np.asarray(found["example_id"], dtype=np.int64)))
     found["sample"] = _places(samples, response_ids)
     found["asked"] = np.where(response_ids < 0, Ask.GOLD_ACUITY.value, Ask.RESPONSE_ACUITY.value)
     found = found.loc[found["row"].ge(0) & (found["sample"].ge(0) | (response_ids < 0))].reset_index(drop=True)

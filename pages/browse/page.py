@@ -299,7 +299,7 @@ def _bar(*, hidden: frozenset[int], folded: bool = False) -> Chosen:
     if folded:
         with st.popover(f"Filters ({on} on)" if on else "Filters", icon=":material/tune:", key="filters_folded"):
             rest = _more(fields)
-            first = {"search": fields.search(), **fields.choose("theme", "reads")}
+            first: dict[str, Any] = {"search": fields.search(), **fields.choose("theme", "reads")}
             of_panels = fields.of_cases("kind", "miss")
     else:
         with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):

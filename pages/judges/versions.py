@@ -230,7 +230,7 @@ def _editor(viewer: Viewer, table: families.Table, *, is_own: bool) -> None:
         rows = edited.fillna("").astype(str).itertuples(index=False)
         given = [] if back else [(pattern, family) for pattern, family in rows if pattern or family]
         with common.shown_errors():
-            numbered = [(f"row {n}", *row) for n, row in enumerate(given, start=1)]
+            numbered = [(f"row {n}", pattern, family) for n, (pattern, family) in enumerate(given, start=1)]
             wanted = [] if back else families.check(numbered, "the table of families")
             acting.set_families(common.engine(), wanted, actor=viewer)
             st.session_state["families_drawn"] += 1

@@ -43,7 +43,8 @@ def computed(
     """What `make(of(), *arguments)` gives, until anything in the study changes; `about`: what else tells what `of` gives apart."""
     name = f"{make.__module__}.{make.__qualname__}"
     key = (common.location(), common.version(), common.blind(viewer), name, about)
-    return _computed(key, arguments, make, of)
+    made: _Made = _computed(key, arguments, make, of)
+    return made
 
 
 @st.cache_resource(max_entries=18, show_spinner=False)
@@ -55,7 +56,8 @@ def _shared(key: Hashable, _make: Callable[[], _Made]) -> _Made:  # noqa: ARG001
 
 def shared(make: Callable[[], _Made], viewer: Viewer, about: Hashable) -> _Made:
     """What `make()` gives, by what it is (`about`), not copied: everybody who looks shares it, so never change it."""
-    return _shared((common.location(), common.version(), common.blind(viewer), about), make)
+    made: _Made = _shared((common.location(), common.version(), common.blind(viewer), about), make)
+    return made
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the cases")

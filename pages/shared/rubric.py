@@ -143,7 +143,7 @@ class Cells:
             cause=Cause(mine["cause"]) if mine and mine["cause"] else None,
             severity=Severity(mine["severity"]) if mine and mine["severity"] else None,
             right_for_wrong_reason=bool(mine and mine["right_for_wrong_reason"]),
-            note=(mine and mine["explanation"]) or "",
+            note=(mine["explanation"] or "") if mine else "",
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"own_{key}"):
             words = LEVELS if criterion is None else WORDS if self._wide else SHORT

@@ -10,7 +10,11 @@ import streamlit as st
 from evalcore.stats.intervals import NO_VALUE
 
 HEADER_PIXELS, ROW_PIXELS, TALLEST = 38, 35, 16
-PIXELS = dict.fromkeys(" .,:;'|/()[]ijlft", 4.1) | dict.fromkeys("%mwMW@", 12.0) | dict.fromkeys("0123456789", 7.0)
+PIXELS: dict[str, float] = {
+    **dict.fromkeys(" .,:;'|/()[]ijlft", 4.1),
+    **dict.fromkeys("%mwMW@", 12.0),
+    **dict.fromkeys("0123456789", 7.0),
+}
 LETTER_PIXELS, FRAME_PIXELS, WIDEST = 7.2, 17, 400
 NAME_LEAST, NAME_ANYHOW = 100, 200
 """The least width of a column of names, and the one where the table does not fit beside the sidebar anyhow."""
@@ -126,5 +130,5 @@ def choose(
 
     table = pd.DataFrame(columns)
     pixels = min(tallest, HEADER_PIXELS + ROW_PIXELS * max(len(table), 1))
-    look = {**CLICKED, "on_select": clicked, "key": key, "alt": alt, "height": pixels}
+    look: dict[str, Any] = {**CLICKED, "on_select": clicked, "key": key, "alt": alt, "height": pixels}
     return touched(st.dataframe(table, hide_index=True, **look, **how))

@@ -112,7 +112,7 @@ def about(viewer: Viewer) -> About:
 
 def _about(triage_data: TriageData, stated: tuple[str, ...], formats: tuple[Format, ...]) -> About:
     published = _published(triage_data, formats)
-    judges = {}
+    judges: dict[str, tuple[str, ...]] = {}
     for word, names in judges_by_format(triage_data).items():
         if word in formats:
             several = members(name for name in names if name not in triage_data.juries)

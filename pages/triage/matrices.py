@@ -262,7 +262,8 @@ def _rows_of_cell(read: Read, basis: Basis, model: str, word: str, gold: int, pr
         return mine.loc[mine["predicted"].eq(predicted)].sort_values("share", ascending=False, kind="stable")
     levels = response_levels(read.triage_data)
     samples = read.triage_data.samples.iloc[levels["sample"].to_numpy()]
-    fits = (np.floor(levels["level"]).eq(predicted) | np.ceil(levels["level"]).eq(predicted)).to_numpy()
+    level = levels["level"].to_numpy()
+    fits = (np.floor(level) == predicted) | (np.ceil(level) == predicted)
     fits = fits & samples["model"].eq(model).to_numpy() & samples["format"].eq(word).to_numpy()
     kept = levels.loc[fits, ["row", "sample", "level"]].rename(columns={"level": "read_level"})
     rows: pd.DataFrame = kept.merge(mine, on="row").sort_values("sample", kind="stable", ignore_index=True)

@@ -61,8 +61,9 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[GivenLev
     probability = values.amount(cells, "inclusion_probability")
     if probability == 0:
         values.refuse("inclusion_probability", "a number above 0 and at most 1", 0)
-    label: schema.Acuity | schema.Label | None = schema.Label.CANNOT_ASSESS
-    if cells.get("label", "").strip().lower() != label and (label := values.vote(cells, "label")) is None:
+    is_unsure = cells.get("label", "").strip().lower() == schema.Label.CANNOT_ASSESS
+    label = schema.Label.CANNOT_ASSESS if is_unsure else values.vote(cells, "label")
+    if label is None:
         values.refuse("label", f"{values.VOTE_WORDS}, {schema.Label.CANNOT_ASSESS}", "nothing")
     expected = "what the response was made for, such as acuity_qa"
     words: dict[str, Any] = {name: values.word(cells, name, kind) for name, kind in values.WORDS_OF_WHY.items()}

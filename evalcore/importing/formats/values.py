@@ -190,9 +190,9 @@ def cell(column: str, value: Any, known: Collection[str]) -> str:
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if isinstance(value, list | dict | bytes) and (column in known or is_vote(column)):
+    if isinstance(value, (list, dict, bytes)) and (column in known or is_vote(column)):
         refuse(column, "text or a number", shown(value))
-    if isinstance(value, list | dict):
+    if isinstance(value, (list, dict)):
         return msgspec.json.encode(value).decode()
     return str(value)
 

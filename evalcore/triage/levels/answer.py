@@ -16,7 +16,7 @@ MAX_BEHIND, MAX_WORDS = 200, 200  # characters: read behind a letter for a secon
 
 _LEVELS = {letter: Acuity(letter) for letter in "ABCD"}
 _MARKS = str.maketrans(
-    dict.fromkeys("*_`~#>\"'“”‘’«»$|\\{}[]<", " ") | {"\u00a0": " ", "：": ":", "＝": "=", "—": "–", "−": "–"}
+    {**dict.fromkeys("*_`~#>\"'“”‘’«»$|\\{}[]<\u00a0", " "), "：": ":", "＝": "=", "—": "–", "−": "–"}
 )
 """What is written around a label; one character for one, so that places stay."""
 _LABEL = re.compile(

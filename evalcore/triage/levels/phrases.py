@@ -18,7 +18,7 @@ _NAME = re.compile(r"\{([a-z_]+)\}")
 @cache
 def _sections() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for file in sorted(files(__package__).joinpath("words").iterdir(), key=lambda file: file.name):
+    for file in sorted(files("evalcore.triage.levels").joinpath("words").iterdir(), key=lambda file: file.name):
         lines: list[str] = []
         for line in file.read_text(encoding="utf-8").splitlines():
             if head := _SECTION.fullmatch(line):
