@@ -18,7 +18,7 @@ class Settings(BaseModel):
         db: A database URL, or the path of a SQLite file.
         healthbench_url: From where `overread download healthbench` fetches the official files.
         models: The TOML file of the models that runs can ask, where there is no models.toml in the present folder.
-        cache: The folder of snapshots of what judges said, where not beside a SQLite file or, for PostgreSQL, in the user's cache.
+        cache: The folder of snapshots of verdicts, where not beside a SQLite file or, for PostgreSQL, in the user's cache.
         trail: A file, best on another machine, to which the last hash of each act is appended; one file a study.
         max_line_bytes: The longest line of a file that is imported.
         allowed_hosts: Names, separated by commas, under which a tunnel or a proxy serves the dashboard, beside this machine's own.

@@ -3,14 +3,13 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import ColumnElement, and_, case, exists, func, select
+from sqlalchemy import ColumnElement, and_, exists, func, select
 from sqlmodel import Session, col
 
 from evalcore.errors import refuse
@@ -21,7 +20,7 @@ from evalcore.rubric.drawings import Drawing, by_recipe, over_all, reachable
 from evalcore.stats.arrays import Numbers, Truths
 from evalcore.study import contents, snapshot
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, Filters
-from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded, plain_frame
+from evalcore.study.frames import ITEM_BASE, frame, is_judge, not_superseded, plain_frame
 from evalcore.study.schema import (
     JURY,
     TASK_TAGS,
@@ -41,6 +40,9 @@ _VALUES = np.array(
     [np.nan, *(MET.get(Label(word), np.nan) if word in set(Label) else np.nan for word in snapshot.SAID)], np.float32
 )
 """What a label is worth by 1 + its code; 0: there is none."""
+_LABELS = np.array([list(MET).index(Label(word)) if word in set(Label) else -1 for word in snapshot.SAID], np.int8)
+_TRUTHS = np.array([False, True, None], dtype=object)
+"""What 0, 1 and -1 say."""
 _OF_RESPONSE = (
     "example_id", "model", "evaluation", "sample_index", "n_expected", "theme", "category", "language", *TASK_TAGS, "n_chars",
 )  # fmt: skip
@@ -280,32 +282,31 @@ def _of(table: pd.DataFrame, numbers: Numbers) -> dict[str, pd.Categorical]:
 
 
 def reads(session: Session) -> pd.DataFrame:
-    """Physicians' standing verdicts, one a reader, item and stage. Words come as numbers: as texts they would take twice as long."""
-    table, rater = (TABLES[name].c for name in ("verdict", "rater"))
-    words: dict[str, tuple[StrEnum, ...]] = {"stage": tuple(Stage), "label": tuple(MET), "selection": tuple(Selection)}
-    named = ("id", "example_id", "response_id", "criterion_id", "rater_id", "blinded", "inclusion_probability")
-    is_reviewer = rater.kind == RaterKind.REVIEWER
-    reviewers = frame(session, select(rater.id, rater.name.label("rater"), rater.person_id).where(is_reviewer))
-    coded = (
-        case(*((table[name] == word, place) for place, word in enumerate(of)), else_=len(of)).label(name)
-        for name, of in words.items()
-    )
-    statement = select(*(table[name] for name in named), *coded).where(
-        *_standing(), is_read(table), table.rater_id.in_(select(rater.id).where(is_reviewer))
-    )
-    rows = plain_frame(session, statement, {"inclusion_probability": float, "blinded": object})
-    rows = rows.sort_values("id", ignore_index=True).rename(columns={"id": "verdict_id"})
-    rows["blinded"] = (
-        rows["blinded"].map({True: True, False: False}).astype(object).where(rows["blinded"].notna(), None)
-    )
-    rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
-    for name in ("rater", "person_id"):
-        rows[name] = rows["rater_id"].map(reviewers.set_index("id")[name])
-    for name, options in words.items():
-        codes = rows[name].where(rows[name].lt(len(options)), -1)
-        rows[name] = pd.Categorical.from_codes(codes, pd.Index([word.value for word in options]))
-    rows["met"] = rows["label"].map(MET).astype(float)
-    return rows.astype({"blinded": object, "rater": object})
+    """Physicians' standing verdicts, one a reader, item and stage."""
+    rater = TABLES["rater"].c
+    named = select(rater.id, rater.name.label("rater"), rater.person_id).where(rater.kind == RaterKind.REVIEWER)
+    reviewers, read = frame(session, named).set_index("id"), snapshot.reads(session)
+    by = reviewers.index.get_indexer(pd.Index(read["rater_id"]))
+    rows = {name: column[by >= 0] for name, column in read.items()}
+    by = by[by >= 0]
+    words: dict[str, tuple[str, ...]] = {"stage": snapshot.STAGES, "selection": snapshot.SELECTIONS}
+    coded = {name: pd.Categorical.from_codes(rows[name], pd.Index(of)) for name, of in words.items()}
+    whole = {
+        name: rows[name].astype(np.int64)
+        for name in ("verdict_id", "example_id", "response_id", "criterion_id", "rater_id")
+    }
+    return pd.DataFrame(
+        whole
+        | coded
+        | {name: column.array.take(by) for name, column in reviewers.items()}
+        | {
+            "blinded": _TRUTHS[rows["blinded"]],
+            "inclusion_probability": rows["inclusion_probability"].astype(float),
+            "label": pd.Categorical.from_codes(_LABELS[rows["code"]], pd.Index([word.value for word in MET])),
+            "item_id": whole["response_id"] * ITEM_BASE + whole["criterion_id"],
+            "met": _VALUES[rows["code"] + 1].astype(float),
+        }
+    ).astype({"blinded": object, "rater": object})
 
 
 def response_sums(session: Session) -> pd.DataFrame:

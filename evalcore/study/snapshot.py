@@ -1,4 +1,4 @@
-"""A columnar snapshot of what judges said, and of the responses: Arrow files beside the database, mapped into memory instead of fetched row by row.
+"""A columnar snapshot of verdicts and responses: Arrow files beside the database, mapped into memory instead of fetched row by row.
 
 Verdicts are only added, and a response that an act changed is in the ledger of row hashes. So a file holds the rows up to a number as they are stored, for
 good, and what came since is read from the database, or from the next file once it is much. What is hidden, renamed or merged (`showing`) is applied when it
@@ -23,19 +23,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sqlalchemy import Engine, case, func, select, text
+from sqlalchemy import Engine, Integer, case, cast, func, select, text
 from sqlmodel import Session
 
 from evalcore.settings import settings
 from evalcore.study.corrections import showing
 from evalcore.study.db import WRITERS_LOCK, DBAPIError, reading
-from evalcore.study.frames import ITEM_BASE, is_judge, numbers, replaced
-from evalcore.study.schema import Acuity, Label, Stage
+from evalcore.study.frames import ITEM_BASE, is_judge, is_read, numbers, replaced
+from evalcore.study.schema import Acuity, Label, Selection, Stage
 from evalcore.study.tables import STORED, TABLES
 
 Columns = dict[str, npt.NDArray[Any]]
 SAID: tuple[str, ...] = (*Label, *Acuity)
 """The labels by their code."""
+SELECTIONS: tuple[str, ...] = tuple(Selection)
+STAGES: tuple[str, ...] = tuple(Stage)
 _WORDS = np.array([*SAID, None], dtype=object)
 _OF_ITEM = ("response_id", "criterion_id", "rater_id", "code")
 WORTH = 20_000
@@ -67,8 +69,9 @@ def _kinds() -> dict[str, _Kind]:
     of_verdict: dict[str, tuple[Any, pa.DataType]] = {
         name: (verdict[name], pa.int32()) for name in ("id", "response_id", "rater_id")
     }
-    of_verdict["code"] = (case({word: code for code, word in enumerate(SAID)}, value=verdict.label), pa.int8())
-    said = (verdict.stage == Stage.JUDGE, verdict.label.is_not(None), verdict.response_id.is_not(None))
+    of_verdict["code"] = (_coded(verdict.label, SAID), pa.int8())
+    labelled = verdict.label.is_not(None), verdict.response_id.is_not(None)
+    said = verdict.stage == Stage.JUDGE, *labelled
     plain = ("id", "example_id", "model_id", "sample_index")
     of_response: dict[str, tuple[Any, pa.DataType]] = {name: (response[name], pa.int32()) for name in plain}
     of_response |= {
@@ -78,11 +81,24 @@ def _kinds() -> dict[str, _Kind]:
     }
     on_criterion = of_verdict | {"criterion_id": (verdict.criterion_id, pa.int32())}
     of_level = of_verdict | {"confidence": (verdict.confidence, pa.float64())}
+    of_read = on_criterion | {
+        "example_id": (verdict.example_id, pa.int32()),
+        "stage": (_coded(verdict.stage, STAGES), pa.int8()),
+        "selection": (_coded(verdict.selection, SELECTIONS), pa.int8()),
+        "blinded": (func.coalesce(cast(verdict.blinded, Integer), -1), pa.int8()),
+        "inclusion_probability": (verdict.inclusion_probability, pa.float64()),
+    }
     return {
         "verdict": _Kind("verdict", on_criterion, (*said, verdict.criterion_id.is_not(None))),
         "level": _Kind("verdict", of_level, (*said, verdict.criterion_id.is_(None))),
+        "read": _Kind("verdict", of_read, (is_read(verdict), *labelled, verdict.criterion_id.is_not(None))),
         "response": _Kind("response", of_response),
     }
+
+
+def _coded(column: Any, words: tuple[str, ...]) -> Any:
+    """The place of a column's word; -1: none."""
+    return case({word: place for place, word in enumerate(words)}, value=column, else_=-1)
 
 
 _KINDS = _kinds()
@@ -145,6 +161,20 @@ def n_labels(session: Session) -> tuple[Counter[int], Counter[int]]:
 def levels(session: Session) -> Iterator[Columns]:
     """Likewise what they say of the level of care that responses advise: response_id, rater_id, code, confidence in [0, 1] or NaN."""
     return _said(session, "level")
+
+
+def reads(session: Session) -> Columns:
+    """What physicians say of criteria, likewise, in one part.
+
+    Beside the columns of `verdicts`: example_id, stage (of `STAGES`), selection (of `SELECTIONS`; -1: none), blinded (1, 0; -1: not known), and
+    inclusion_probability (NaN: not known).
+    """
+    parts = list(_said(session, "read"))
+    names = ["verdict_id", *(name for name in _KINDS["read"].columns if name != "id")]
+    return {
+        name: np.concatenate([part[name] for part in parts]) if parts else np.array([], dtype=np.int64)
+        for name in names
+    }
 
 
 def responses(session: Session) -> tuple[Columns, list[str]]:
@@ -249,14 +279,21 @@ def _walk(session: Session, kind: _Kind, first: int, last: int) -> Iterator[pa.R
     """The rows from one number to another, as the database holds them."""
     number = STORED[kind.table].c.id
     any_of = select(number).where(*kind.where).limit(1)
-    if session.connection().execute(any_of).first() is not None:  # else no walk for levels that are not there
+    if session.connection().execute(any_of).first() is None:  # else no walk for levels that are not there
+        return
+    if (
+        kind is _KINDS["read"] and last - first >= _BATCH
+    ):  # + 0: by the index of reads, and no walk over all that judges said
+        yield _fetched(session, kind, (number + 0).between(first, last), number + 0)
+    else:
         for start in range(first, last + 1, _BATCH):
             yield _fetched(session, kind, number.between(start, min(start + _BATCH - 1, last)))
 
 
-def _fetched(session: Session, kind: _Kind, condition: Any) -> pa.RecordBatch:
+def _fetched(session: Session, kind: _Kind, condition: Any, order: Any = None) -> pa.RecordBatch:
     statement = select(*(column.label(name) for name, (column, _) in kind.columns.items()))
-    statement = statement.where(*kind.where, condition).order_by(STORED[kind.table].c.id)
+    statement = statement.where(*kind.where, condition)
+    statement = statement.order_by(STORED[kind.table].c.id if order is None else order)
     cursor = session.connection().execute(statement).cursor  # the driver's: rows of SQLAlchemy take as long again
     parts, types = list[pa.RecordBatch](), list(enumerate(kind.schema.types))
     while rows := cursor.fetchmany(_FETCHED):
@@ -407,7 +444,7 @@ def _digest(path: Path, _number: int, _size: int, _changed: int) -> str:
 
 
 def _key(kind: str) -> str:
-    return f"{_FORMAT} {' '.join(SAID)} {_KINDS[kind].schema.to_string()}"
+    return f"{_FORMAT} {' '.join((*SAID, *STAGES, *SELECTIONS))} {_KINDS[kind].schema.to_string()}"
 
 
 def _is_vouched_for(session: Session, file: _File) -> bool:

@@ -1,4 +1,4 @@
-"""The files of what judges said never say anything else than the database, whatever happens to the study and to them."""
+"""The files of what judges and physicians said never say anything else than the database, whatever happens to the study and to them."""
 
 import json
 import os
@@ -14,9 +14,11 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import Phase, example as case, given, settings, strategies as st
 from sqlalchemy import Engine, func, insert, select
+from sqlmodel import Session
 
 from evalcore.errors import OverreadError
 from evalcore.study import deleting, snapshot, store
@@ -31,6 +33,7 @@ from tests.study.test_mending_histories import ANA, FILES, NAMES, History, impor
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = {was: (kind, name) for kind, was, name in NAMES} | {"Judge B": (Kind.JUDGE, "Jay")}
+OF_READ = ("verdict_id", "example_id", "response_id", "criterion_id", "rater_id", "code", "stage", "selection")
 READ_AS: tuple[dict[str, bool], ...] = ({}, {"with_broken": True}, {"every_row": True})
 
 
@@ -57,10 +60,32 @@ def agrees(engine: Engine) -> None:
             answered = [tuple(row) for row in session.connection().execute(plain)]
             assert told(snapshot.verdicts(session), "criterion_id") == on_criteria
             assert told(snapshot.levels(session), "confidence") == of_levels
+            assert read(session) == read_plainly(session)
             found, evaluations = snapshot.responses(session)
             named = [evaluations[code] for code in found["evaluation"].tolist()]
             columns = (found[name].tolist() for name in (*names, "n_criteria", "n_chars"))
             assert list(zip(*columns, named, strict=True)) == answered
+
+
+def read(session: Session) -> list[tuple[Any, ...]]:
+    found = snapshot.reads(session)
+    words = {"code": snapshot.SAID, "stage": snapshot.STAGES, "selection": snapshot.SELECTIONS}
+    columns = [
+        [(*words[name], None)[code] for code in found[name].tolist()] if name in words else found[name].tolist()
+        for name in OF_READ
+    ]
+    blinded = [None if said < 0 else bool(said) for said in found["blinded"].tolist()]
+    chance = [None if np.isnan(one) else one for one in found["inclusion_probability"].tolist()]
+    return list(zip(*columns, blinded, chance, strict=True))
+
+
+def read_plainly(session: Session) -> list[tuple[Any, ...]]:
+    verdict = TABLES["verdict"].c
+    named = {"verdict_id": "id", "code": "label"}
+    columns = (verdict[named.get(name, name)] for name in (*OF_READ, "blinded", "inclusion_probability"))
+    given = verdict.stage != Stage.JUDGE, verdict.label.is_not(None), verdict.criterion_id.is_not(None)
+    rows = session.connection().execute(select(*columns).where(*given, not_superseded()).order_by(verdict.id))
+    return [tuple(row) for row in rows]
 
 
 def told(parts: Iterator[snapshot.Columns], last: str) -> list[tuple[Any, ...]]:
@@ -173,7 +198,7 @@ STEPS = st.one_of(
 )
 MUCH = [
     *imports("examples.jsonl", *(name for name in FILES if "allresults" in name), "judge.jsonl", "cases.csv", "answers.csv"),
-    ("run", "Judge A"), ("withdraw", "judge.jsonl"), ("name", "model-a"), ("merge", "model-b"), ("break",), ("tear",),
+    ("run", "Judge A"), ("read", "Dr. Vale"), ("withdraw", "judge.jsonl"), ("name", "model-a"), ("merge", "model-b"), ("break",), ("tear",),
     ("restore", "judge.jsonl"), ("spoil",), ("import", "levels.csv"), ("kill",), ("merge", "Judge A"), ("lose",), ("run", "Judge B"),
 ]  # fmt: skip
 
@@ -199,6 +224,7 @@ def test_the_files_say_what_the_database_says_on_both_databases(database_url):
             stored = select(func.count()).where(verdict.stage == Stage.JUDGE, verdict.label.is_not(None))
             n_on_criteria = session.connection().execute(stored.where(verdict.criterion_id.is_not(None))).scalar_one()
         assert n_filed(watched.engine, "verdict") == n_on_criteria > 5
+        assert n_filed(watched.engine, "read") > 0
 
 
 @pytest.fixture
@@ -246,7 +272,7 @@ def test_a_little_is_not_worth_a_file(made, monkeypatch):
     assert not place.exists()
 
 
-def test_only_the_owner_can_read_the_files_and_they_hold_judges_verdicts_alone(made):
+def test_only_the_owner_can_read_the_files_and_they_hold_no_words_of_anybody(made):
     snapshot.extend(made.engine)
     place = snapshot.folder(made.engine)
     assert place is not None
@@ -262,16 +288,22 @@ def test_only_the_owner_can_read_the_files_and_they_hold_judges_verdicts_alone(m
         )
         given = Verdict(**item._mapping, rater_id=rater, stage=Stage.FIRST, label=Label.MET, explanation="So.")
         store.add_verdicts(session, [given], actor="Dr. Noor", action="verdicts made")
-    before = n_filed(made.engine, "verdict")
+    n_judged, n_read = (n_filed(made.engine, kind) for kind in ("verdict", "read"))
     snapshot.extend(made.engine)
-    assert n_filed(made.engine, "verdict") == before
+    assert (n_filed(made.engine, "verdict"), n_filed(made.engine, "read")) == (n_judged, n_read + 1)
+    assert {path.stat().st_mode & 0o777 for path in files(made.engine)} == {0o600}
     with reading(made.engine) as session:
-        raters = {
-            int(number)
-            for file in snapshot._files(session, "verdict")
-            for number in file.table.column("rater_id").to_pylist()
+        of_raters = [file.table for kind in ("verdict", "level", "read") for file in snapshot._files(session, kind)]
+        judges = {
+            number for file in snapshot._files(session, "verdict") for number in file.table["rater_id"].to_pylist()
         }
-    assert rater not in raters
+    assert rater not in judges
+    assert not [
+        name
+        for table in of_raters
+        for name, of in zip(table.column_names, table.schema.types, strict=True)
+        if not (pa.types.is_integer(of) or pa.types.is_floating(of))
+    ]
 
 
 def test_a_copy_from_before_with_other_acts_since_is_not_read_from_the_files_of_now(tmp_path):
