@@ -152,21 +152,19 @@ class _Scored:
         of_group = {"group": np.asarray(names, dtype=object)[by_name][group]}
         table = pd.DataFrame(of_group | {name: column.to_numpy()[of_cell] for name, column in self._keys.items()})
         examples, scored = self._examples[rows], ~np.isnan(score)
-        n_cells, pairs = len(keys), cells * self._width + examples
-        of: Any = slice(None) if scored.all() else scored
+        n_cells, pairs, every = len(keys), cells * self._width + examples, bool(scored.all())
+        of: Any = slice(None) if every else scored
         means = clustered_means(cells[of], examples[of], score[of], n_cells=n_cells)
-        of_unscored, unscored = occurring(pairs[~scored])
-        lacking, complete = ~np.isin(unscored, pairs[of]), np.zeros(len(unscored), dtype=bool)
-        complete[of_unscored[self.complete[rows][~scored]]] = True
-        n_lacking, n_without_positive = (
-            np.bincount(which // self._width, minlength=n_cells)
-            for which in (unscored[lacking], unscored[lacking & complete])
-        )
+        n_scored = means["n_clusters"].to_numpy()
+        n_with_tag, n_labelled = n_scored, n_scored  # examples, by cell
+        if not every:
+            together = pairs, pairs[scored | self.complete[rows]]
+            n_with_tag, n_labelled = (np.bincount(occurring(of)[1] // self._width, minlength=n_cells) for of in together)
         return table.assign(
-            n_examples=means["n_clusters"],
+            n_examples=n_scored,
             n_responses=means["n_values"],
-            n_left_out=n_lacking,
-            n_without_positive=n_without_positive,
+            n_left_out=n_with_tag - n_scored,
+            n_without_positive=n_labelled - n_scored,
             n_undefined=np.bincount(cells, minlength=n_cells) - means["n_values"],
             small=means["n_clusters"].lt(SMALL),
             **as_scores(means),
