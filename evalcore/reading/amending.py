@@ -263,12 +263,16 @@ def extension_seed(seed: int, *, n_before: int) -> int:
 def taken_back_words(taken: list[tuple[int, str | None]]) -> list[str]:
     """What a reader is told whose begun reads a lead took back, as `queries.taken_back` gives it.
 
-    >>> taken_back_words([(1, "We have enough of these."), (2, None)])[1]
+    >>> first, second = taken_back_words([(1, "we have enough"), (2, None)])
+    >>> first
+    'The lead has cancelled 1 response that you had begun: we have enough. Your marks are kept.'
+    >>> second
     'The lead has freed 2 responses that you had begun for other readers. Your marks are kept.'
     """
     said = []
     for n, because in taken:
         began = f"{counted(n, 'response')} that you had begun"
-        act = f"has freed {began} for other readers." if because is None else f"has cancelled {began}: {because}"
+        end = "" if because is None or because.endswith((".", "?", "!", "؟", "।", "。", "！", "？")) else "."
+        act = f"has freed {began} for other readers." if because is None else f"has cancelled {began}: {because}{end}"
         said.append(f"The lead {act} Your marks are kept.")
     return said

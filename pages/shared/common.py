@@ -33,7 +33,7 @@ from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums
 from evalcore.runs import queries as run_queries
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name, give_back_memory
-from evalcore.study import browse, contents, frames, freezing, lookups
+from evalcore.study import browse, contents, frames, freezing, lookups, snapshot
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.corrections import mending, renaming
 from evalcore.study.db import PRESS_SECONDS, REQUEST, Engine, before_each_commit, reading, reading_together, together
@@ -203,6 +203,7 @@ def _reads(location: str, data_version: Version) -> pd.DataFrame:  # noqa: ARG00
 def _rubric_data(location: str, judged_version: tuple[int, int], data_version: Version) -> RubricData:
     with ThreadPoolExecutor(1) as beside:
         reads = beside.submit(_reads, location, data_version)
+        beside.submit(snapshot.check, _engine_at(location))
         judged = _judged(location, judged_version)
     with reading(_engine_at(location)) as session:
         return rubric_queries.with_reads(session, judged, reads.result())
