@@ -2,6 +2,7 @@
 
 import html
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ KINDS = (  # of a model, from top to bottom: column, words, symbol, size in pixe
 )
 ROW_PIXELS, MARKS_PIXELS, FRAME_PIXELS, CURVE_PIXELS = 30, 84, 96, 400
 GROUP_PIXELS, LINE_PIXELS, GROUP_SPREAD = 18, 16, 0.78  # of `by_group`: a frame, a line, the share of its height
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "star")
 MARGIN = 0.1
 SCORE = "Score (mean share of the positive points)"
 HIGHEST = 1.0
@@ -53,8 +55,7 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
             shown, marker = [[low, high, html.escape(row["model"])]], _marker(colour, size, symbol)
             look = {"type": "scatter", "name": words, "showlegend": False, "error_x": bar}
             traces.append(_mark([value], [place + shift], marker, shown, hover) | look)
-        legend = {"type": "scatter", "x": [None], "y": [None], "mode": "markers", "name": words}
-        traces.append(legend | {"marker": _marker(MARK, size, symbol)})
+        traces.append(_in_legend(words, symbol, size))
     figure = go.Figure(traces)  # one by one they take twice as long
     font = {"size": TEXT_PIXELS, "color": INK}
     beside = {"x": 0, "xref": "x domain", "xanchor": "left", "showarrow": False, "font": font}
@@ -74,19 +75,25 @@ def corrected_forest(scores: pd.DataFrame, colours: Mapping[str, str]) -> go.Fig
 
 
 def by_group(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
-    """A row a group, in it a line a model, by `group_corrected_scores`: its corrected score solid with the interval, the judge's opinion hollow beside it."""
+    """A row a group, in it a line a model, by `group_corrected_scores`: its corrected score solid with the interval, the judge's opinion hollow beside it.
+
+    Of models that share a colour each has a shape of its own.
+    """
     groups, models = list(table["group"].drop_duplicates()), list(table["model"].drop_duplicates())
     ends = "corrected", "corrected_low", "corrected_high"
     table = table.assign(**{end: table[end].clip(upper=HIGHEST) for end in ends}, words=table["group"].map(html.escape))
-    traces: list[dict[str, Any]] = []
+    traces = [_in_legend("judge only", "circle-open", 8), _in_legend("corrected", "circle", 10)]
+    before: Counter[str] = Counter()
     for number, model in enumerate(models):
+        shape = SHAPES[before[colours[model]] % len(SHAPES)]
+        before[colours[model]] += 1
         rows = table.loc[table["model"].eq(model)]
         shift = (number - (len(models) - 1) / 2) * GROUP_SPREAD / max(len(models), 1)
         place, colour = [groups.index(group) + shift for group in rows["group"]], colours[model]
         names = rows[["words", "corrected_low", "corrected_high"]]
         hover = "%{customdata[0]}, %{fullData.name}, KIND: %{x:.3f}"
         common = {"type": "scatter", "name": html.escape(model), "showlegend": False}
-        hollow, solid = (_marker(colour, size, symbol, 1.5) for size, symbol in ((8, "circle-open"), (10, "circle")))
+        hollow, solid = (_marker(colour, size, symbol, 1.5) for size, symbol in ((8, f"{shape}-open"), (10, shape)))
         judged = hover.replace("KIND", "judge only")
         traces.append(_mark(rows["judge_only"], place, hollow, names, judged) | common)
         hover = hover.replace("KIND", "corrected") + " [%{customdata[1]:.3f}, %{customdata[2]:.3f}]"
@@ -95,6 +102,12 @@ def by_group(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     figure = go.Figure(traces)  # one by one they take twice as long
     _numbered_rows(figure, groups, size=TEXT_PIXELS)
     return bordered(figure, height=FRAME_PIXELS + (GROUP_PIXELS + LINE_PIXELS * len(models)) * len(groups))
+
+
+def _in_legend(words: str, symbol: str, size: int) -> dict[str, Any]:
+    """What a kind of mark means, in the legend alone."""
+    legend = {"type": "scatter", "x": [None], "y": [None], "mode": "markers", "name": words}
+    return legend | {"marker": _marker(MARK, size, symbol)}
 
 
 def _marks(figure: go.Figure, x: Any, y: Any, marker: dict[str, object], shown: Any, hover: str, **more: Any) -> None:

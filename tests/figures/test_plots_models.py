@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from evalcore.figures.colours import GREY_RAMP, INK, INK_ON_SLATE, MODEL_COLOURS, RAMP, colour_of, dash_of
+from evalcore.figures.colours import GREY_RAMP, INK, INK_ON_SLATE, MARK, MODEL_COLOURS, RAMP, colour_of, dash_of
 from evalcore.rubric import figures
 
 ODD = "<b>odd</b>"
@@ -118,6 +118,19 @@ def test_a_group_shows_each_model_corrected_with_its_interval_and_the_judge_holl
     assert list(marks["Briar", "circle-open"].x) == [0.8]
     assert [round(place) for place in marks["Alder", "circle"].y] == [0, 1]
     assert marks["Alder", "circle"].y[0] < marks["Briar", "circle"].y[0]
+    kinds = [(trace.name, trace.marker.symbol) for trace in figure.data if trace.marker.color == MARK]
+    assert kinds == [("judge only", "circle-open"), ("corrected", "circle")]
+
+
+def test_models_that_share_a_colour_are_told_apart_by_their_shapes():
+    models = [f"m{number}" for number in range(12)]
+    colours = colour_of(models)
+    assert len(set(colours.values())) < len(models)
+    table = pd.DataFrame({"group": "accuracy", "model": models, "judge_only": 0.5, "corrected": 0.6})
+    figure = figures.by_group(table.assign(corrected_low=0.5, corrected_high=0.7), colours)
+    solid = [trace for trace in figure.data if trace.name in models and not trace.marker.symbol.endswith("-open")]
+    looks = {(trace.marker.color, trace.marker.symbol) for trace in solid}
+    assert len(looks) == len(solid) == len(models)
 
 
 def test_differences_after_correction_are_solid_and_the_judges_opinion_is_hollow():
