@@ -436,8 +436,8 @@ def _opened(kind: str, path: Path, first: int, last: int) -> _File | None:
     return None
 
 
-def check(engine: Engine) -> None:
-    """Compute the hashes of a study's files, which whoever reads them asks for: beside other work, since no other thread waits for it."""
+def compute_hashes(engine: Engine) -> None:
+    """Compute the hashes of a study's files, which whoever reads them asks for: in a thread beside other work, since hashing lets others run."""
     place = folder(engine)
     for path in [] if place is None else place.glob("*.arrow"):
         with suppress(OSError):

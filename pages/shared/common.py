@@ -203,7 +203,7 @@ def _reads(location: str, data_version: Version) -> pd.DataFrame:  # noqa: ARG00
 def _rubric_data(location: str, judged_version: tuple[int, int], data_version: Version) -> RubricData:
     with ThreadPoolExecutor(1) as beside:
         reads = beside.submit(_reads, location, data_version)
-        beside.submit(snapshot.check, _engine_at(location))
+        beside.submit(snapshot.compute_hashes, _engine_at(location))
         judged = _judged(location, judged_version)
     with reading(_engine_at(location)) as session:
         return rubric_queries.with_reads(session, judged, reads.result())
