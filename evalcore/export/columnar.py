@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from evalcore.study.db import Session
 
 Places = npt.NDArray[np.int64]
+_OF_VERDICT = {"code": pa.int8(), "verdict_id": pa.int32(), "rater_id": pa.int32()}
+"""What is kept of a judge's verdict, beside the item."""
 _NONE = -1
 """The code of no label."""
 _ITEMS = 25_000
@@ -52,20 +54,21 @@ class _Rows:
         """Their places in the table; -1: none."""
         return self._places.take(numbers, mode="clip")
 
-    def of(self, names: Collection[str], numbers: Places) -> dict[str, pa.DictionaryArray]:
-        """Those columns of `names` that the tables have, for rows that are about these numbers."""
-        places = self.at(numbers)
+    def of(self, names: Collection[str], places: Places) -> dict[str, pa.DictionaryArray]:
+        """Those columns of `names` that the tables have, for rows that are about the rows at these places."""
         found = _repeated(self.table.select([name for name in names if name in self.table.column_names]), places)
         for other in self.others:
-            found |= other.of(names, self.table[other.number].to_numpy()[places])
+            found |= other.of(names, other.at(self.table[other.number].to_numpy()[places]))
         return found
 
 
 def _repeated(table: pa.Table, places: Places) -> dict[str, pa.DictionaryArray]:
     """The columns of a table that stands at these places of it, with no more words than are used."""
-    is_used = np.zeros(len(table), dtype=bool)
-    is_used[places] = True
-    words, codes = table.take(np.flatnonzero(is_used)), (np.cumsum(is_used, dtype=np.int32) - 1)[places]
+    first = places.min(initial=len(table))
+    is_used = np.zeros(places.max(initial=first) - first + 1, dtype=bool)
+    is_used[places - first] = True
+    words = table.take(np.flatnonzero(is_used) + first)
+    codes = pa.array((np.cumsum(is_used, dtype=np.int32) - 1)[places - first])
     return {name: pa.DictionaryArray.from_arrays(codes, words[name].combine_chunks()) for name in table.column_names}
 
 
@@ -91,27 +94,40 @@ def labels(session: "Session", judge: str, part: "Part", schema: pa.Schema) -> I
     """What one judge and the physicians say of each item, response by response, in parts, made while texts are fetched."""
     responses = _responses(session, schema.names, part)
     criteria = _Rows(queries.criterion_columns(session), "criterion_id")
-    said = _judged(session, judge, responses)
+    said = _judged(session, judge, responses, criteria)
     slips, known = frames.slips(session)["verdict_id"], frames.numbers(session, frames.knowing())
 
-    def found() -> Iterator[tuple[pd.DataFrame, pa.Array, pd.Index, pa.Table]]:
+    def fetched() -> Iterator[tuple[int, pa.Table]]:
         for number in range(len(responses.table) // _RESPONSES + 1):
-            items = _newest(said, number)
             of = responses.table["response_id"].slice(number * _RESPONSES, _RESPONSES).to_numpy()
-            read = _read(items, queries.reads(session, of).to_pandas(), judge, slips, known)
-            if part.read_only:
-                read = read.loc[read["reference_source"].ne(JUDGE)]
-                items = items.loc[items["item_id"].isin(read.index)]
-            unlabelled = read.index.difference(pd.Index(items["item_id"]))
-            items = pd.concat([items, pd.DataFrame({"item_id": unlabelled, "code": _NONE, "verdict_id": 0})])
-            of_response, of_criterion = np.divmod(items["item_id"].to_numpy(), ITEM_BASE)
-            items = items.iloc[np.lexsort((criteria.at(of_criterion), responses.at(of_response)))]
-            told = _told(read, schema)
-            for start in range(0, max(len(items), number == 0), _ITEMS):  # one part at least
-                some = items.iloc[start : start + _ITEMS]
-                yield some, queries.explanations(session, some["verdict_id"].to_numpy()), read.index, told
+            yield number, queries.reads(session, of)
 
-    def made(found: tuple[pd.DataFrame, pa.Array, pd.Index, pa.Table]) -> pa.Table:
+    def joined(fetched: tuple[int, pa.Table]) -> tuple[pd.DataFrame, pa.Table]:
+        items = _newest(said, fetched[0], responses, criteria)
+        read = _read(items, fetched[1].to_pandas(), judge, slips, known)
+        if part.read_only:
+            read = read.loc[read["reference_source"].ne(JUDGE)]
+            items = items.loc[items["item_id"].isin(read.index)]
+        place = read.index.get_indexer(pd.Index(items["item_id"])).astype(np.int32)
+        is_labelled = np.zeros(len(read) + 1, dtype=bool)
+        is_labelled[place] = True  # the last: of those that nobody read
+        unlabelled = np.flatnonzero(~is_labelled[:-1]).astype(np.int32)
+        numbers = np.divmod(read.index.to_numpy()[unlabelled], ITEM_BASE)
+        of = {"response": responses.at(numbers[0]), "criterion": criteria.at(numbers[1])}
+        added = pd.DataFrame(of | {"code": np.int8(_NONE), "verdict_id": np.int32(0), "read": unlabelled})
+        items = items.drop(columns="item_id").assign(read=np.where(place < 0, np.int32(len(read)), place))
+        items = pd.concat([items, added], ignore_index=True)
+        return items.iloc[np.lexsort((items["criterion"], items["response"]))], _told(read, schema)
+
+    def found() -> Iterator[tuple[pd.DataFrame, pa.Array, pa.Table]]:
+        is_first = True
+        for items, told in ahead(joined, fetched()):
+            for start in range(0, max(len(items), is_first), _ITEMS):  # one part at least
+                some = items.iloc[start : start + _ITEMS]
+                yield some, queries.explanations(session, some["verdict_id"].to_numpy()), told
+            is_first = False
+
+    def made(found: tuple[pd.DataFrame, pa.Array, pa.Table]) -> pa.Table:
         return _items(*found, judge, responses, criteria, schema)
 
     return ahead(made, found())
@@ -125,34 +141,36 @@ def ahead(make: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
             yield cast(Future[Any], ready).result()
 
 
-def _judged(session: "Session", judge: str, responses: _Rows) -> list[pa.Table]:
-    """What a judge says, by all of its prompts: tables as `snapshot.verdicts`, each by block of responses (its number)."""
+def _judged(session: "Session", judge: str, responses: _Rows, criteria: _Rows) -> list[pa.Table]:
+    """What a judge says, by all of its prompts: response and criterion (places), code, verdict_id, rater_id, each part by block of responses (its number)."""
     prompts = [
         row["rater_id"]
         for row in queries.rater_columns(session).to_pylist()
         if (row["rater"], row["rater_kind"]) == (judge, RaterKind.JUDGE) and REPEAT not in row["prompt_version"]
     ]
-    numbers = dict.fromkeys(("response_id", "criterion_id", "rater_id", "verdict_id"), pa.int32())
-    kinds = pa.schema({"block": pa.int16(), "code": pa.int8()} | numbers)
+    kinds = pa.schema({"block": pa.int16(), "response": pa.int32(), "criterion": pa.int32()} | _OF_VERDICT)
     parts = [kinds.empty_table()]
     for said in snapshot.verdicts(session):
         own = np.flatnonzero(np.isin(said["rater_id"], prompts))
         places = responses.at(said["response_id"].take(own))
-        own, block = own[places >= 0], places[places >= 0] // _RESPONSES
-        order = np.argsort(block, kind="stable")
-        own, block = own[order], block[order]
-        parts.append(pa.table({"block": block} | {name: said[name].take(own) for name in kinds.names[1:]}).cast(kinds))
+        own, places = own[places >= 0], places[places >= 0]
+        order = np.argsort((places // _RESPONSES).astype(np.int16), kind="stable")
+        own, places = own[order], places[order]
+        of_item = places // _RESPONSES, places, criteria.at(said["criterion_id"].take(own))
+        parts.append(pa.table([*of_item, *(said[name].take(own) for name in _OF_VERDICT)], kinds.names).cast(kinds))
     return parts
 
 
-def _newest(said: list[pa.Table], block: int) -> pd.DataFrame:
-    """The items of a block of `_judged`, each by the newest of the prompts: item_id, code (of `snapshot.SAID`), verdict_id."""
+def _newest(said: list[pa.Table], block: int, responses: _Rows, criteria: _Rows) -> pd.DataFrame:
+    """The items of a block of `_judged`, in order, each by the newest of the prompts: its columns, item_id."""
     bounds = (np.searchsorted(part["block"], (block, block + 1)) for part in said)
     own = pa.concat_tables(part.slice(first, last - first) for part, (first, last) in zip(said, bounds, strict=True))
-    found = {name: own[name].to_numpy().astype(np.int64) for name in own.column_names}
-    items = pd.DataFrame({"item_id": found["response_id"] * ITEM_BASE + found["criterion_id"]} | found)
-    newest = items.sort_values("rater_id", kind="stable").drop_duplicates("item_id", keep="last")
-    return newest[["item_id", "code", "verdict_id"]]
+    found = {name: own[name].to_numpy() for name in own.column_names[1:]}
+    order = np.lexsort((found.pop("rater_id"), found["criterion"], found["response"]))
+    items = pd.DataFrame({name: column[order] for name, column in found.items()})
+    of_response = responses.table["response_id"].to_numpy()[items["response"]]
+    items["item_id"] = of_response * ITEM_BASE + criteria.table["criterion_id"].to_numpy()[items["criterion"]]
+    return items.loc[items["item_id"].ne(items["item_id"].shift(-1))]
 
 
 def _read(
@@ -161,9 +179,10 @@ def _read(
     """What the table says of the items of which physicians have ever said anything, by item_id."""
     beside = items.loc[items["item_id"].isin(reads["item_id"])]
     words = pd.Series(snapshot.SAID, dtype="str").take(beside["code"].to_numpy()).to_numpy()
-    whose = {"rater": judge, "rater_kind": RaterKind.JUDGE, "stage": Stage.JUDGE, "explanation": None}
-    beside = beside.drop(columns=["code", "verdict_id"]).assign(label=words, **whose)
-    found = labels_of_items(pd.concat([beside, reads.loc[reads["is_standing"]]], ignore_index=True), judge)
+    whose: dict[str, Any] = {"rater": judge, "rater_kind": RaterKind.JUDGE, "stage": Stage.JUDGE}
+    beside = beside[["item_id", "verdict_id"]].assign(label=words, explanation="", rater_id=0, **whose)
+    standing = reads.loc[reads["is_standing"]].assign(rater="", rater_kind=RaterKind.REVIEWER)
+    found = labels_of_items(pd.concat([beside, standing], ignore_index=True), judge)
     first = reads.loc[reads["stage"].ne(Stage.ADJUDICATED)].groupby("item_id")["created_at"].min()
     found["first_read_at"] = first.reindex(found.index).where(found["n_reads"].gt(0))
     found["n_slips"] = reads["verdict_id"].isin(slips).groupby(reads["item_id"]).sum().reindex(found.index)
@@ -176,13 +195,13 @@ def _told(read: pd.DataFrame, schema: pa.Schema) -> pa.Table:
     """The rows of `read`, without what is the judge's, and last of all that of an item which nobody has read."""
     own = [name for name in schema.names if name in read.columns and not name.startswith("judge")]
     told = pa.Table.from_pandas(read[own], preserve_index=False).cast(pa.schema([schema.field(name) for name in own]))
-    return pa.concat_tables([told, pa.Table.from_pylist([{name: _UNREAD.get(name) for name in own}], told.schema)])
+    unread = pa.Table.from_pylist([{name: _UNREAD.get(name) for name in own}], told.schema)
+    return pa.concat_tables([told, unread]).combine_chunks()
 
 
 def _items(
     items: pd.DataFrame,
     texts: pa.Array,
-    read: pd.Index,
     told: pa.Table,
     judge: str,
     responses: _Rows,
@@ -190,15 +209,17 @@ def _items(
     schema: pa.Schema,
 ) -> pa.Table:
     """The rows of some items, in order."""
-    of_response, of_criterion = np.divmod(items["item_id"].to_numpy(), ITEM_BASE)
-    codes, places = items["code"].to_numpy(), read.get_indexer(pd.Index(items["item_id"]))
-    columns: dict[str, Any] = responses.of(schema.names, of_response) | criteria.of(schema.names, of_criterion)
-    for name, code, words in (("judge", codes * 0, [judge]), ("judge_label", codes, snapshot.SAID)):
-        coded = pa.array(code, pa.int32(), mask=codes == _NONE)
+    codes, read = items["code"].to_numpy(), items["read"].to_numpy()
+    columns: dict[str, Any] = responses.of(schema.names, items["response"].to_numpy())
+    columns |= criteria.of(schema.names, items["criterion"].to_numpy())
+    columns |= {"judge_explanation": texts} | _repeated(told, read)
+    reference = pc.index_in(told["reference_label"], pa.array(snapshot.SAID, pa.large_string())).fill_null(_NONE)
+    reference = np.where(read == len(told) - 1, codes, reference.to_numpy()[read])
+    said = {"judge_label": codes, "reference_label": reference, "judge": np.minimum(codes, 0)}
+    for name, code in said.items():
+        words = [judge] if name == "judge" else snapshot.SAID
+        coded = pa.array(code, pa.int32(), mask=code == _NONE)
         columns[name] = pa.DictionaryArray.from_arrays(coded, pa.array(words, pa.large_string()))
-    columns |= {"judge_explanation": texts} | _repeated(told, np.where(places < 0, len(read), places))
-    reference, label = (columns[name].cast(pa.large_string()) for name in ("reference_label", "judge_label"))
-    columns["reference_label"] = pc.if_else(pa.array(places >= 0), reference, label)
     return pa.table([columns[name] for name in schema.names], schema.names)
 
 
@@ -226,7 +247,7 @@ def verdicts(session: "Session", judge: str, part: "Part", schema: pa.Schema) ->
             kept = kept.filter(pc.is_in(item, read))
         columns: dict[str, Any] = {}
         for table in rows:
-            columns |= table.of(schema.names, kept[table.number].to_numpy())
+            columns |= table.of(schema.names, table.at(kept[table.number].to_numpy()))
         columns |= {name: kept[name] for name in schema.names if name in kept.column_names and name not in columns}
         columns |= {
             "knows_model": _looked_up(kept, known, "verdict_id"),

@@ -18,7 +18,18 @@ from evalcore.runs.queries import rows
 from evalcore.study import snapshot
 from evalcore.study.frames import ITEM_BASE, frame, is_read, knowing, not_superseded
 from evalcore.study.schema import Ask, Outcome, RaterKind, ReadingState, RunKind, Stage
-from evalcore.study.tables import TABLES, AnySelect, Assignment, Example, Rater, Reading, Response, Task, Verdict
+from evalcore.study.tables import (
+    STORED,
+    TABLES,
+    AnySelect,
+    Assignment,
+    Example,
+    Rater,
+    Reading,
+    Response,
+    Task,
+    Verdict,
+)
 
 _VERDICTS, _FETCHED = 5_000, 1 << 10
 """Verdicts that one statement asks for, and rows that are fetched at once."""
@@ -121,26 +132,28 @@ def verdicts(session: Session, names: Collection[str]) -> Iterator[pa.Table]:
 
 
 def explanations(session: Session, verdict_ids: npt.NDArray[np.int64]) -> pa.Array:
-    """What verdicts with these numbers say, in this order; null where one says nothing. The database joins them: quicker."""
-    verdict, numbers = TABLES["verdict"].c, np.sort(verdict_ids)
+    """What verdicts with these numbers say, in this order; null where one says nothing, and where the number is 0. The database joins them: quicker."""
+    verdict, order = STORED["verdict"].c, np.argsort(verdict_ids, kind="stable")
+    numbers = verdict_ids[order]
     ends = [numbers[np.diff(numbers, **beside) != 1] for beside in ({"prepend": -2}, {"append": -2})]
     run = _listed(session, np.stack(ends, axis=1).tolist())
     first, last = (cast(run.op("->>")(literal_column(end)), BigInteger) for end in ("0", "1"))
     said = verdict.explanation
-    of_texts: tuple[Any, Any] = (func.octet_length(said), func.aggregate_strings(said, ""))
-    if session.get_bind().dialect.name == "sqlite":
-        of_texts = func.length(cast(said, LargeBinary)), cast(of_texts[1], LargeBinary)
-    listed = (func.aggregate_strings(cast(number, String), ",") for number in (verdict.id, of_texts[0]))
-    statement = select(*listed, of_texts[1]).select_from(run.table)
-    statement = statement.join(verdict.id.table, verdict.id.between(first, last)).where(said.is_not(None))
-    *cells, text = session.connection().execute(statement).one()
-    if text is None:
-        return pa.nulls(len(verdict_ids), pa.large_string())
-    found, sizes = (pc.split_pattern(pa.array([cell]), ",").flatten().cast(pa.int64()) for cell in cells)
-    offsets = np.append(0, np.cumsum(sizes))
-    content = text.encode() if isinstance(text, str) else text
-    texts = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(offsets), pa.py_buffer(content))
-    return texts.take(pc.index_in(pa.array(verdict_ids), found))
+    if session.get_bind().dialect.name == "sqlite":  # joins them as it meets them: by number
+        size: Any = func.coalesce(func.length(cast(said, LargeBinary)), -1)
+        joined: list[Any] = [func.aggregate_strings(size, ","), cast(func.aggregate_strings(said, ""), LargeBinary)]
+    else:
+        size = cast(func.coalesce(func.octet_length(said), -1), String)
+        joined = [func.aggregate_strings(*of).aggregate_order_by(verdict.id) for of in ((size, ","), (said, ""))]
+    statement = select(*joined).select_from(run.table).join(verdict.id.table, verdict.id.between(first, last))
+    listed, text = session.connection().execute(statement).one()
+    sizes = np.full(len(numbers), -1)
+    sizes[numbers > 0] = np.fromstring(listed, np.int64, sep=",") if listed else []
+    content = text.encode() if isinstance(text, str) else text or b""
+    buffers = pa.py_buffer(np.append(0, np.cumsum(sizes.clip(0)))), pa.py_buffer(content)
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return pa.LargeStringArray.from_buffers(len(sizes), *buffers).take(pa.array(places, mask=sizes[places] < 0))
 
 
 def _listed(session: Session, numbers: list[Any]) -> Any:
@@ -152,14 +165,13 @@ def _listed(session: Session, numbers: list[Any]) -> Any:
 
 
 def reads(session: Session, response_ids: npt.NDArray[np.int64]) -> pa.Table:
-    """All that physicians ever said of these responses by criterion: as `labels_of_items` asks, item_id, is_standing."""
-    verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
+    """All that physicians ever said of these responses by criterion: as `labels_of_items` asks, but without the rater's name and kind, is_standing."""
+    verdict = TABLES["verdict"].c
     said = ("stage", "label", "explanation", "cause", "severity", "selection", "inclusion_probability", "blinded")
     standing = (verdict.label.is_not(None) & not_superseded()).label("is_standing")
-    whose = (verdict.rater_id, rater.name.label("rater"), rater.kind.label("rater_kind"))
-    number, told = verdict.id.label("verdict_id"), (verdict[name] for name in (*said, "created_at"))
+    number, told = verdict.id.label("verdict_id"), (verdict[name] for name in ("rater_id", *said, "created_at"))
     of_these = verdict.response_id.in_(select(cast(cast(_listed(session, response_ids.tolist()), String), BigInteger)))
-    statement = select(number, _item(verdict), *whose, *told, standing)
+    statement = select(number, _item(verdict), *told, standing)
     return columns(session, _by_reviewers(statement).where(_item(verdict).is_not(None), of_these))
 
 

@@ -251,7 +251,8 @@ def _words(values: pa.Array) -> pa.StringArray:
 def write_parquet(parts: Iterable[pa.Table], file: BinaryIO, schema: pa.Schema) -> None:
     """Parquet, a row group a part; texts as they are. A dictionary is written as one, which is read as the schema says."""
     first = _coded(next(parts := iter(parts)), schema)
-    with pq.ParquetWriter(file, first.schema, store_schema=False, write_statistics=_SOUGHT) as writer:
+    how: dict[str, Any] = {"write_statistics": _SOUGHT, "write_batch_size": _AT_ONCE}
+    with pq.ParquetWriter(file, first.schema, store_schema=False, **how) as writer:
         writer.add_key_value_metadata(schema.metadata | {"ARROW:schema": b64encode(schema.serialize()).decode()})
         writer.write_table(first)
         for _ in columnar.ahead(lambda rows: writer.write_table(_coded(rows, schema)), parts):
@@ -261,13 +262,15 @@ def write_parquet(parts: Iterable[pa.Table], file: BinaryIO, schema: pa.Schema) 
 def _coded(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Of the schema's types, but dictionaries of texts stay, each word once in them and nulls outside."""
     made = {}
-    for field, column in zip(schema, rows.columns, strict=True):
-        if pa.types.is_dictionary(column.type) and pa.types.is_large_string(field.type):
-            whole = column.combine_chunks()
-            words = whole.dictionary.dictionary_encode()
-            made[field.name] = pa.DictionaryArray.from_arrays(words.indices.take(whole.indices), words.dictionary)
-        else:
+    for field, chunked in zip(schema, rows.columns, strict=True):
+        column = chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
+        if not pa.types.is_dictionary(column.type):
             made[field.name] = column.cast(field.type)
+        elif pa.types.is_large_string(field.type):
+            words = column.dictionary.dictionary_encode()
+            made[field.name] = pa.DictionaryArray.from_arrays(words.indices.take(column.indices), words.dictionary)
+        else:
+            made[field.name] = column.dictionary.cast(field.type).take(column.indices)
     return pa.table(made, metadata=schema.metadata)
 
 
@@ -298,7 +301,7 @@ def write(
         nonlocal n_rows
         for rows in parts:
             n_rows += len(rows)
-            named.update(rows["example_id"].unique().to_pylist())
+            named.update(rows["example_id"].unique().cast(pa.large_string()).to_pylist())
             yield rows
 
     with in_parts(engine, what, part) as parts:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sqlalchemy import select
 
 from evalcore.export import columnar, queries, tables as export_tables
 from evalcore.export.tables import Part
@@ -11,6 +12,7 @@ from evalcore.study import contents, frames, store
 from evalcore.study.db import reading, writing
 from evalcore.study.policies import visible_verdicts
 from evalcore.study.schema import REPEAT, Label, RaterKind, Stage, Verdict
+from evalcore.study.tables import STORED
 from tests import world
 
 CALLED = {"example_id": "example_number", "prompt_id": "example_id", "position": "criterion_position"}
@@ -69,6 +71,14 @@ def test_verdicts_are_those_of_the_study(judged, monkeypatch, judge, at_once):
     same = [name for name in table.columns if name in expected.columns]
     assert set(table.columns) - set(same) == {"second_look", "suspect", "knows_model", "slipped_from"}
     pd.testing.assert_frame_equal(plain(table[same]), plain(expected[same].reset_index(drop=True)))
+
+
+def test_explanations_stand_in_the_order_that_is_asked_for_and_nobody_has_given_number_0(judged):
+    with reading(judged.engine) as session:
+        told = session.connection().execute(select(STORED["verdict"].c["id", "explanation"]))
+        said = dict(told.all())
+        asked = np.random.default_rng(5).permutation([0, 0, *said])
+        assert queries.explanations(session, asked).to_pylist() == [said.get(number) for number in asked.tolist()]
 
 
 def plain(table):
