@@ -75,7 +75,8 @@ def matrix(
     )  # fmt: skip
     xaxis |= {"title_text": "Level of the model's answer", "side": "top", "tickangle": 0, "range": [0.5, N + 0.5]}
     yaxis |= {"title_text": "Level the case needs", "range": [N + 0.5, 0.5], "automargin": True}
-    layout = {"xaxis": xaxis, "yaxis": yaxis, "shapes": [shape for row in rows for shape in _cell_shapes(row, chosen)]}
+    shapes = [shape for row in rows for shape in _cell_shapes(row, chosen)]
+    layout: dict[str, Any] = {"xaxis": xaxis, "yaxis": yaxis, "shapes": shapes}
     layout |= {"height": CELLS_PIXELS + top, "margin": {"l": 8, "r": 4, "t": top, "b": 8}, "showlegend": False}
     layout |= {"dragmode": False, "hovermode": "closest", "hoverdistance": HIT_PIXELS, "clickmode": "event+select"}
     cells_of = {"type": "scatter", "x": x, "y": y, "name": "cells", "customdata": said, **look, **told}
