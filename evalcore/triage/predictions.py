@@ -60,9 +60,7 @@ def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFr
     level = levels_by(triage_data, judges)[places]
     # 0: not looked at, 1: no level, then levels and boundaries
     state = np.nan_to_num(2 * np.where(level == NO_LEVEL, np.float32(0.5), level)).astype(np.int8)
-    cell = group * _STATES
-    cell += state
-    tally = np.bincount(cell, minlength=n * _STATES).reshape(n, _STATES)
+    tally = np.bincount(group * _STATES + state, minlength=n * _STATES).reshape(n, _STATES)
     counts, between = tally[:, 2::2].astype(float), tally[:, 3::2] / 2
     counts[:, :-1] += between
     counts[:, 1:] += between

@@ -118,22 +118,6 @@ def _read_so_far() -> None:
         st.html(html.items(names))
 
 
-def _made_of() -> None:
-    """How much there is of what, and of which groups."""
-    facts = {"conversations": f"{counts['examples'] - counts['cases']:,}"}
-    if counts["cases"]:
-        facts["cases of triage"] = f"{counts['cases']:,}"
-    facts |= {
-        "criteria": f"{counts['criteria']:,}",
-        "judges' verdicts": f"{counts['judge_verdicts']:,}",
-        "physicians' verdicts": f"{counts['physician_verdicts']:,}",
-        "items where readers conflict": f"{common.read('n_conflicting', hidden):,}",
-    }
-    st.html(html.facts(facts) + ("" if is_of_study else left_out))
-    if counts["examples"] > counts["cases"]:
-        composition.show(viewer, hidden)
-
-
 viewer = common.require()
 hidden = common.blind(viewer)
 counts = common.read("counts", hidden)
@@ -175,8 +159,19 @@ if is_of_study and counts["reviewers"]:
     _read_so_far()
 st.session_state.setdefault(FOLD, "made_of" in st.query_params)
 with st.expander("Composition and coverage", key=FOLD, on_change="rerun") as fold:
-    if fold.open:  # to count it takes as long as all above
-        _made_of()
+    if fold.open:  # to count it takes long
+        facts = {"conversations": f"{counts['examples'] - counts['cases']:,}"}
+        if counts["cases"]:
+            facts["cases of triage"] = f"{counts['cases']:,}"
+        facts |= {
+            "criteria": f"{counts['criteria']:,}",
+            "judges' verdicts": f"{counts['judge_verdicts']:,}",
+            "physicians' verdicts": f"{counts['physician_verdicts']:,}",
+            "items where readers conflict": f"{common.read('n_conflicting', hidden):,}",
+        }
+        st.html(html.facts(facts) + ("" if is_of_study else left_out))
+        if counts["examples"] > counts["cases"]:
+            composition.show(viewer, hidden)
 if policies.allows(policies.check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
     head = common.ask(trail_head)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):
