@@ -206,8 +206,9 @@ BY_LEVEL: tuple[Visit, ...] = (
 """All that is shown of cases of triage beyond the sections with which their pages begin."""
 RUNS = (Visit("study", {"study_tab": "Runs"}), Visit("study", {"study_tab": "Runs", "run": "1"}))
 """The list of runs, and a run on what waits, all of whose questions failed."""
+OVERVIEW = Visit("overview", chosen={"made_of_fold": True})
 ADDRESSES: tuple[Visit, ...] = (
-    Visit("overview"),
+    OVERVIEW,
     *(Visit("overview", {"made_of": words}) for words in ("Model", "Length of responses")),
     *(Visit("study", chosen={"study_tab": tab}) for tab in ("Import", "Runs", "Plan", "Reading", "People")),
     *RUNS,
@@ -270,7 +271,8 @@ BRIEF: tuple[Visit, ...] = (
 )
 """Every page as it opens, and what is opened from it."""
 FEW: tuple[Visit, ...] = (
-    *(Visit(page) for page in ("overview", "review", "judges", "triage", "audit")),
+    OVERVIEW,
+    *(Visit(page) for page in ("review", "judges", "triage", "audit")),
     RUNS[1],
     Visit("browse", {"example": "1"}),
     Visit("adjudicate", {"case": "r5"}),

@@ -14,9 +14,8 @@ from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import check_can_import, check_can_set_meaning, check_can_set_triage
 from evalcore.study.tables import now
-from evalcore.triage import label_maps, levels as triage_levels, queries, store as triage_store
+from evalcore.triage import label_maps, queries, store as triage_store
 from evalcore.triage.data import LETTERS
-from evalcore.triage.levels import answer as levels_answer
 from evalcore.triage.queries import ResponseText
 from evalcore.triage.settings import TriageSettings
 
@@ -122,14 +121,18 @@ class LevelsRead:
 
 def stated(text: str) -> Level:
     """What the parser makes of a qa answer."""
-    found = levels_answer.stated_level(text)
+    from evalcore.triage.levels import answer  # noqa: PLC0415 - as in `judges`
+
+    found = answer.stated_level(text)
     words = [found.words] if found.words else []
     return _explained(found.level, found.why or "the level that the answer states", words)
 
 
 def recommended(text: str) -> Level:
     """What the rules make of a response to a conversation."""
-    found = triage_levels.recommended_level(text)
+    from evalcore.triage import levels  # noqa: PLC0415 - as in `judges`
+
+    found = levels.recommended_level(text)
     return _explained(found.level, found.why, [quote.words for quote in found.quotes], found.language)
 
 
@@ -141,10 +144,13 @@ def _explained(level: schema.Acuity | None, why: str, words: Sequence[str], lang
     return Level(schema.Label.CANNOT_ASSESS, f"{said}: {quoted}." if quoted else f"{said}.", language)
 
 
-JUDGES = (
-    Judge(schema.PARSER, levels_answer.VERSION, schema.Format.QA, stated),
-    Judge(schema.RULES, triage_levels.VERSION, schema.Format.CONVERSATION, recommended),
-)
+def judges() -> Sequence[Judge]:
+    """The parser of qa answers, and the rules for conversations."""
+    from evalcore.triage import levels  # noqa: PLC0415 - the rules take as long to load as a page of triage
+    from evalcore.triage.levels import answer  # noqa: PLC0415 - likewise
+
+    parser = Judge(schema.PARSER, answer.VERSION, schema.Format.QA, stated)
+    return parser, Judge(schema.RULES, levels.VERSION, schema.Format.CONVERSATION, recommended)
 
 
 def read_levels(
@@ -159,10 +165,11 @@ def read_levels(
     many there are at most.
     """
     read: list[tuple[Judge, ResponseText, Level]] = []
+    shipped = judges()
     with reading(engine) as session:
         allow(session, actor, check_can_import)
-        most = sum(queries.n_texts(session, judge.asked) for judge in JUDGES)
-        for judge in JUDGES:
+        most = sum(queries.n_texts(session, judge.asked) for judge in shipped)
+        for judge in shipped:
             versions = None if again else (judge.version, FROM_FILE)
             for batch in queries.texts(session, judge.asked, judge=judge.name, versions=versions, batch=BATCH):
                 read += [(judge, found._replace(text=""), judge.level(found.text)) for found in batch]
@@ -179,7 +186,7 @@ def read_levels(
             for judge, levels in groupby(read[start : start + PART], key=lambda one: one[0]):
                 _write(session, judge, [(found, level) for _, found, level in levels], written)
             if written.n_read:
-                by_judge = {judge.name: judge.version for judge in JUDGES if judge.name in written.labels}
+                by_judge = {judge.name: judge.version for judge in shipped if judge.name in written.labels}
                 detail = written.as_dict() | {"versions": by_judge, "again": again}
                 subject = counted(written.n_read, "response")
                 store.append_event(

@@ -57,29 +57,30 @@ def matrix(
     counts. `chosen`: Gold and predicted of the cell that is open.
     """
     rows = cells.to_dict(orient="records")
-    figure = go.Figure(layout={"shapes": [shape for row in rows for shape in _cell_shapes(row, chosen)]})
     said = [[row["gold"], row["predicted"], row["n_open"], hover(row, counts)] for row in rows]
     look: dict[str, Any] = {"mode": "markers+text", "marker": {"size": HIT_PIXELS, "symbol": "square", "opacity": 0}}
     look |= {"textposition": "middle center", "textfont": {"size": CELL_TEXT_PIXELS, "color": INK}}
     look |= {key: {"marker": {"opacity": 0}, "textfont": {"color": INK}} for key in ("selected", "unselected")}
     x, y = ([row[name] for row in rows] for name in ("predicted", "gold"))
     told = {"text": [_cell_words(row) for row in rows], "hovertemplate": "%{customdata[3]}<extra></extra>"}
-    figure.add_scatter(x=x, y=y, name="cells", customdata=said, **look, **told)
     n_gold = {row["gold"]: row["n_gold"] for row in rows}
     heads = [textwrap.wrap(name, NAME_CHARACTERS, max_lines=NAME_LINES, placeholder="…") for name in names]
     most = max(map(len, heads))  # as many lines each, so that all letters stand on one
     words = ["<br>".join(map(html.escape, [*lines, *[BLANK] * (most - len(lines))])) for lines in heads]
-    figure.update_xaxes(title="Level of the model's answer", side="top", tickvals=list(range(1, N + 1)))
-    figure.update_xaxes(ticktext=[f"<b>{letter}</b><br>{name}" for letter, name in zip(LETTERS, words, strict=True)])
-    figure.update_xaxes(tickangle=0, range=[0.5, N + 0.5], **_BARE)
     sizes = [f"{count_words(n_gold.get(level, 0))} {html.escape(counts)}" for level in range(1, N + 1)]
-    figure.update_yaxes(title="Level the case needs", tickvals=list(range(1, N + 1)))
-    figure.update_yaxes(ticktext=[f"<b>{letter}</b><br>{size}" for letter, size in zip(LETTERS, sizes, strict=True)])
-    figure.update_yaxes(range=[N + 0.5, 0.5], automargin=True, **_BARE)
-    top = 40 + LINE_PIXELS * most
-    figure.update_layout(height=CELLS_PIXELS + top, margin={"l": 8, "r": 4, "t": top, "b": 8}, showlegend=False)
-    figure.update_layout(dragmode=False, hovermode="closest", hoverdistance=HIT_PIXELS, clickmode="event+select")
-    return figure
+    levels, top = list(range(1, N + 1)), 40 + LINE_PIXELS * most
+    xaxis, yaxis = (
+        {"tickvals": levels, "ticktext": [f"<b>{letter}</b><br>{of}" for letter, of in zip(LETTERS, below, strict=True)]} | _BARE
+        for below in (words, sizes)
+    )  # fmt: skip
+    xaxis |= {"title_text": "Level of the model's answer", "side": "top", "tickangle": 0, "range": [0.5, N + 0.5]}
+    yaxis |= {"title_text": "Level the case needs", "range": [N + 0.5, 0.5], "automargin": True}
+    shapes = [shape for row in rows for shape in _cell_shapes(row, chosen)]
+    layout: dict[str, Any] = {"xaxis": xaxis, "yaxis": yaxis, "shapes": shapes}
+    layout |= {"height": CELLS_PIXELS + top, "margin": {"l": 8, "r": 4, "t": top, "b": 8}, "showlegend": False}
+    layout |= {"dragmode": False, "hovermode": "closest", "hoverdistance": HIT_PIXELS, "clickmode": "event+select"}
+    cells_of = {"type": "scatter", "x": x, "y": y, "name": "cells", "customdata": said, **look, **told}
+    return go.Figure([cells_of], layout)  # all at once: each change of a figure takes a millisecond
 
 
 _BARE: dict[str, Any] = {

@@ -48,15 +48,18 @@ def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFr
     """
     samples = triage_data.samples
     formats, models = (samples[name].cat for name in ("format", "model"))
-    places = np.flatnonzero(samples["format"].isin(list(judges)).to_numpy())
     n_rows, n_models = max(len(triage_data.cases), 1), max(len(models.categories), 1)
-    keys = formats.codes.to_numpy().astype(np.int64) * n_rows + samples["row"].to_numpy()
-    keys = (keys * n_models + models.codes.to_numpy())[places]
-    group, groups = occurring(keys)
+    keys = formats.codes.to_numpy().astype(np.int64)  # in place from here: memory for millions of samples comes slowly
+    for codes, n in ((samples["row"], n_rows), (models.codes, n_models)):
+        keys *= n
+        keys += codes.to_numpy()
+    is_asked = samples["format"].isin(list(judges)).to_numpy()
+    places: Any = slice(None) if is_asked.all() else np.flatnonzero(is_asked)
+    group, groups = occurring(keys[places])
     n = len(groups)
     level = levels_by(triage_data, judges)[places]
-    twice = np.where(level == NO_LEVEL, 1, 2 * level)  # 0: not looked at, 1: no level, then levels and boundaries
-    state = np.where(np.isnan(twice), 0, twice).astype(np.int64)
+    # 0: not looked at, 1: no level, then levels and boundaries
+    state = np.nan_to_num(2 * np.where(level == NO_LEVEL, np.float32(0.5), level)).astype(np.int8)
     tally = np.bincount(group * _STATES + state, minlength=n * _STATES).reshape(n, _STATES)
     counts, between = tally[:, 2::2].astype(float), tally[:, 3::2] / 2
     counts[:, :-1] += between
@@ -65,8 +68,8 @@ def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFr
     frequent, n_for = most_frequent(counts)
     predicted = np.where(n_valid > 0, frequent, np.nan)
     first = np.full(n, -1, dtype=np.int64)
-    texts = samples["has_text"].to_numpy()[places]
-    first[group[texts][::-1]] = places[texts][::-1]  # the earliest is written last
+    texts = samples["has_text"].to_numpy()
+    first[group[texts[places]][::-1]] = np.flatnonzero(texts & is_asked)[::-1]  # the earliest is written last
     stated = _own_confidence(triage_data, judges)[places]
     at = np.flatnonzero(~np.isnan(stated))
     at = at[np.ceil(level[at]) == predicted[group[at]]]

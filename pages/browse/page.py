@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from evalcore.reading.read_queries import Opened
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import listed as listed_words
 from evalcore.study.acting import prepare_search
-from evalcore.study.browse import Filters
+from evalcore.study.browse import CONFLICTING, Filters
 from evalcore.study.contents import holdings
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_import, check_can_open, check_can_read, own_act, reason
@@ -343,13 +343,23 @@ def _filters_on() -> bool:
     return any(_is_on(key) or key in st.query_params for key in KEYS)
 
 
+def _listed(filters: Filters, judge: str, only: frozenset[int] | None) -> pd.DataFrame:
+    """What fits. Conflicts alone need no walk over all reads: the list counts them, but for those on levels of care, which take two readers."""
+    rest = replace(filters, reads=None)
+    if filters.reads == CONFLICTING and not rest.on_items() and not rest.on_responses():
+        listed = common.listed(rest, judge, hidden, only)
+        if listed["n_level_readers"].le(1).all():
+            return listed.loc[listed["n_conflicting"].gt(0)]
+    return common.listed(filters, judge, hidden, only)
+
+
 def _content(asked: Chosen) -> None:
     """The list, or the conversation that is open."""
     filters = asked.filters
     if filters.search or filters.language:
         prepare_search(common.engine())
     judge = filters.judge or (judges[0] if judges else "")
-    listed, on = common.listed(filters, judge, hidden, asked.cases(viewer)), asked.words()
+    listed, on = _listed(filters, judge, asked.cases(viewer)), asked.words()
     if chosen_example is not None and (why_not := reason(check_can_open, viewer, chosen_example, hidden)):
         st.html(html.notice(why_not))
         with st.container(horizontal=True):

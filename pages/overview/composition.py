@@ -25,7 +25,8 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     frames, sizes_of = (lambda: common.read("composition")), common.read("subset_sizes")
     by, sizes, weights = page_cache.computed(summary, viewer, frames, sizes_of, hidden)
     st.html(html.quiet(sizes))
-    look: dict[str, Any] = {"key": "made_of", "bind": "query-params", "format_func": lambda option: option.label}
+    kept = {"bind": "query-params", "persist_state": "page"}  # also while the fold is closed
+    look: dict[str, Any] = {"key": "made_of", "format_func": lambda option: option.label, **kept}
     chosen = st.segmented_control("By", list(Grouping), default=Grouping.THEME, required=True, **look)
     grouping: Grouping = chosen or Grouping.THEME
     table, what = by[grouping], f"{grouping.unit.capitalize()} by {grouping.words}"

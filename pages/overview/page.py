@@ -21,6 +21,7 @@ from pages.review.html import left_words
 from pages.shared import common, filters, glossary, html, routes, theme, tour
 
 MAX_READERS = 15
+FOLD = "made_of_fold"
 LATELY = timedelta(days=7)
 
 
@@ -156,20 +157,21 @@ with st.container(horizontal=True):
         st.page_link(routes.TRIAGE, label="See triage", icon=":material/emergency:")
 if is_of_study and counts["reviewers"]:
     _read_so_far()
-n_conflicting = common.read("n_conflicting", hidden)
-facts = {"conversations": f"{counts['examples'] - counts['cases']:,}"}
-if counts["cases"]:
-    facts["cases of triage"] = f"{counts['cases']:,}"
-facts |= {
-    "criteria": f"{counts['criteria']:,}",
-    "judges' verdicts": f"{counts['judge_verdicts']:,}",
-    "physicians' verdicts": f"{counts['physician_verdicts']:,}",
-    "items where readers conflict": f"{n_conflicting:,}",
-}
-with st.expander("Composition and coverage", expanded="made_of" in st.query_params):
-    st.html(html.facts(facts) + ("" if is_of_study else left_out))
-    if counts["examples"] > counts["cases"]:
-        composition.show(viewer, hidden)
+st.session_state.setdefault(FOLD, "made_of" in st.query_params)
+with st.expander("Composition and coverage", key=FOLD, on_change="rerun") as fold:
+    if fold.open:  # to count it takes long
+        facts = {"conversations": f"{counts['examples'] - counts['cases']:,}"}
+        if counts["cases"]:
+            facts["cases of triage"] = f"{counts['cases']:,}"
+        facts |= {
+            "criteria": f"{counts['criteria']:,}",
+            "judges' verdicts": f"{counts['judge_verdicts']:,}",
+            "physicians' verdicts": f"{counts['physician_verdicts']:,}",
+            "items where readers conflict": f"{common.read('n_conflicting', hidden):,}",
+        }
+        st.html(html.facts(facts) + ("" if is_of_study else left_out))
+        if counts["examples"] > counts["cases"]:
+            composition.show(viewer, hidden)
 if policies.allows(policies.check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
     head = common.ask(trail_head)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):

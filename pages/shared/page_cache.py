@@ -153,9 +153,8 @@ def _read_all(person: Viewer) -> None:
     with reading(common.engine()) as session:
         has_cases, has_criteria = triage_queries.has_cases(session), rubric_queries.has_criteria(session)
     if has_cases:
-        from pages.shared import triage_choice  # noqa: PLC0415 - their code takes a moment to load as well
-        from pages.triage import matrices  # noqa: F401, PLC0415 - their code takes a moment to load as well
+        from pages.triage import matrices  # noqa: PLC0415 - its code takes a moment to load as well
 
-        triage_choice.read(person, triage_choice.usual(triage_choice.about(person)))
+        matrices.ahead(person)
     if has_criteria:
         common.rubric_data(person)

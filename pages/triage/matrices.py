@@ -11,12 +11,14 @@ import msgspec
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
+from evalcore.study.schema import Viewer
 from evalcore.triage import bases, figures, words as triage_words
 from evalcore.triage.bases import PUBLISHED, WHOSE, Basis, Matrices
 from evalcore.triage.cases import flip_counts
-from evalcore.triage.corrected import BOUNDS, CORRECTED, JUDGE, PHYSICIANS
+from evalcore.triage.corrected import BOUNDS, CORRECTED, JUDGE, PHYSICIANS, Held
 from evalcore.triage.data import Kind
 from evalcore.triage.figures import LETTERS
 from evalcore.triage.harm import Weights
@@ -67,6 +69,19 @@ INTERVALS = {
     ),
     Basis.CORRECTED: "Intervals are 95 %, clustered by case; judge only is Wilson's, a case once, and leaves out how often the judge is wrong.",
 }
+
+
+def ahead(viewer: Viewer) -> None:
+    """What the section computes where nobody has chosen anything, kept until somebody looks."""
+    known = triage_choice.about(viewer)
+    chosen, settings = triage_choice.usual(known), triage_choice.chosen_settings()
+    here = Here(viewer, chosen, known, settings, DeltaGenerator())  # which nothing is drawn in
+    by = counts.By(here, Basis.JUDGE, Held(settled=triage_choice.analysis().settled))
+    by.computed(bases.matrices)
+    here.of_predictions(flip_counts)
+    by.computed(bases.harm, Weights(settings.weights.under, settings.weights.over))
+    by.computed(bases.safety)
+    here.computed(left_out)
 
 
 def show(here: Here) -> None:

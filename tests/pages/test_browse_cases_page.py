@@ -12,7 +12,7 @@ from evalcore.study.schema import CASES, Format
 from evalcore.triage import queries as triage_queries
 from evalcore.triage.cases import Miss, chosen_cases
 from evalcore.triage.data import LEVELS, NO_LEVEL, Kind, described
-from pages.shared import filters
+from pages.shared import common, filters
 from tests.page_steps import LEAD, check
 from tests.triage_cases import drawn, stored
 
@@ -91,6 +91,29 @@ def test_cases_are_found_by_what_physicians_said_of_levels(state, held, demo_stu
     assert set(found["example_id"]) == wanted != set()
     assert set(of_rubrics["example_id"]) == rubrics
     assert criteria_alone.empty  # a level has no axis
+
+
+@pytest.mark.parametrize(
+    ("dataset", "is_asked"), [("overread-demo", False), (CASES, True), (None, True)], ids=["criteria", "levels", "both"]
+)
+def test_the_list_itself_tells_where_readers_of_criteria_conflict(
+    dataset, is_asked, demo_study, open_page, monkeypatch
+):
+    asked = []
+    monkeypatch.setitem(
+        common.READS, "fitting", lambda session, of: asked.append(of.reads) or browse.examples(session, of)
+    )
+    chosen = {"reads": filters.READS[CONFLICTING]} | ({"dataset": dataset} if dataset else {})
+    app = open_page(demo_study, "browse", LEAD, **chosen)
+    engine = open_study(demo_study)
+    with reading(engine) as session:
+        wanted = browse.examples(session, Filters(dataset=dataset, reads=CONFLICTING))
+        every = browse.examples(session, Filters(dataset=dataset))
+    engine.dispose()
+    assert f"{len(wanted)} fit" in check(app)
+    assert app.dataframe[0].value["Conversation"].tolist() == wanted["first_words"].tolist()
+    assert 0 < len(wanted) < len(every)
+    assert (CONFLICTING in asked) is is_asked
 
 
 @pytest.mark.parametrize("asked", list(Format))

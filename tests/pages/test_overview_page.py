@@ -19,6 +19,7 @@ from evalcore.stats.intervals import interval_words
 from evalcore.study.db import reading
 from evalcore.study.schema import Role
 from evalcore.study.tables import now
+from pages.shared import common
 from tests import world
 from tests.page_steps import Open, few
 from tests.rubric.test_composition import made_of
@@ -125,7 +126,7 @@ def test_a_lead_sees_judges_beside_physicians_and_corrected_scores_and_a_reader_
     assert rows["Magpie"].startswith("88 % (7/8) [")  # it said +- and ++, and differs once from Dr. Noor
     assert rows["Physicians among themselves"].startswith("75 % (3/4) [")  # they differ on one of four
     assert list(beside(chart(app, "overview_models"))) == ["Alder-2"]
-    keys = {drawn.key for drawn in opened(IMANI).get("plotly_chart")}
+    keys = {drawn.key for drawn in opened(IMANI, made_of="Theme").get("plotly_chart")}
     assert keys == {"composition_theme"}
 
 
@@ -152,7 +153,7 @@ def test_each_grouping_has_its_figure_and_its_table(grouping: Grouping, opened):
 
 
 def test_two_conversations_are_too_few_to_say_anything_of_themes(opened):
-    app = opened(LEAD)
+    app = opened(LEAD, made_of="Theme")
     rows = table(app).set_index("Theme")
     assert rows.loc["hedging"].to_dict() == {
         "Conversations": "100 % (2/2) [22 %, 100 %]", "Full benchmark": "21 % (1,071/5,000)", "Read": "0 % (0/2)",
@@ -171,16 +172,33 @@ def test_two_conversations_are_too_few_to_say_anything_of_themes(opened):
     assert "No conversation here has the theme global health, communication" in shown
 
 
+def test_it_is_counted_once_the_fold_is_open_which_keeps_its_grouping(opened, monkeypatch):
+    counted = []
+    for name in ("composition", "n_conflicting"):
+        read = common.READS[name]
+        monkeypatch.setitem(common.READS, name, lambda *of, read=read, name=name: counted.append(name) or read(*of))
+    app = opened(LEAD)
+    assert counted == []
+    app.session_state["made_of_fold"] = True
+    assert chart(app.run(), "composition_theme")
+    assert sorted(counted) == ["composition", "n_conflicting"]
+    app.button_group(key="made_of").set_value(Grouping.MODEL).run()
+    for is_open in (False, True):
+        app.session_state["made_of_fold"] = is_open
+        assert len(app.run().dataframe) == is_open
+    assert chart(app, "composition_model")
+
+
 def test_a_blind_reader_is_not_told_what_others_have_read_where_they_are_to_read(small: world.World, opened):
     world.assigned(small)
-    before = opened(TOVE)
+    before = opened(TOVE, made_of="Theme")
     assert "Reads of conversations that wait for your own first read are left out here." in said(before)
     world.submitted(small, IMANI, "++")
-    after = opened(TOVE)
+    after = opened(TOVE, made_of="Theme")
     pd.testing.assert_frame_equal(table(before), table(after))
     assert table(after).loc[0, "Read"] == "– (0/0)"
     assert chart(before) == chart(after)
-    assert table(opened(LEAD)).loc[0, "Read"] == "50 % (1/2)"
+    assert table(opened(LEAD, made_of="Theme")).loc[0, "Read"] == "50 % (1/2)"
 
 
 def test_a_model_that_is_known_only_from_what_waits_is_not_named(small: world.World, opened):

@@ -7,14 +7,15 @@ import pytest
 import streamlit as st
 
 from evalcore.rubric import queries as rubric_queries
-from evalcore.study import store
-from evalcore.study.db import open_study, writing
+from evalcore.study import contents, store
+from evalcore.study.db import open_study, reading, writing
 from evalcore.study.policies import STUDY
 from evalcore.study.schema import Role, Viewer
-from evalcore.triage import queries as triage_queries
+from evalcore.triage import bases, queries as triage_queries
 from pages.judges import versions
 from pages.models import scores
 from pages.shared import common, page_cache, triage_choice
+from pages.triage import matrices
 from tests import world
 from tests.triage_cases import drawn, stored
 
@@ -60,6 +61,26 @@ def test_cases_are_there_before_a_lead_opens_triage(read):
     page_cache.read_ahead(LEAD)
     finish()
     assert read == ["imported"]
+
+
+def test_so_are_the_numbers_of_its_first_section(monkeypatch, open_page, drawn_triage, location):
+    monkeypatch.setenv("OVERREAD_DB", location)
+    made = []
+    computed = ((bases, "matrices"), (bases, "harm"), (bases, "safety"), (matrices, "flip_counts"))
+    for module, name in (*computed, (matrices, "left_out")):
+        make = getattr(module, name)
+        counted = wraps(make)(lambda *of, make=make, name=name: made.append(name) or make(*of))
+        monkeypatch.setattr(module, name, counted)
+    with reading(drawn_triage) as session:
+        lead = next(person for person in contents.people(session) if Role.LEAD in person.roles)
+    monkeypatch.setenv("OVERREAD_READ_AHEAD", "1")
+    page_cache.read_ahead(lead)
+    finish()
+    once = ["flip_counts", "harm", "left_out", "matrices", "safety"]
+    assert sorted(made) == once
+    assert not open_page(location, "triage", lead.name).exception
+    finish()
+    assert sorted(made) == once
 
 
 def test_labels_of_criteria_are_there_before_a_lead_opens_models(read, tmp_path, monkeypatch):

@@ -1,6 +1,8 @@
 """The shipped judges read the responses to cases: whole or not at all, each once by each version, with one event for it."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -144,7 +146,7 @@ def test_reading_again_writes_only_what_has_changed(engine, monkeypatch):
     assert (report.n_read, report.n_unchanged) == (0, 7)
     assert len(events(engine)) == 1
     changed = [acts.Judge(PARSER, "1", QA, lambda _: acts.Level(Label.CANNOT_ASSESS, "No."))]
-    monkeypatch.setattr(acts, "JUDGES", changed)
+    monkeypatch.setattr(acts, "judges", lambda: changed)
     report = read_levels(engine, actor=Administrator(name="Dr. Noor"), again=True)
     assert (report.n_read, report.n_unchanged) == (3, 0)
     new = [row for row in verdicts(engine) if row["explanation"] == "No."]
@@ -154,7 +156,7 @@ def test_reading_again_writes_only_what_has_changed(engine, monkeypatch):
 def test_a_new_version_reads_again_and_its_level_is_the_one_that_stands(engine, monkeypatch):
     read_levels(engine, actor=Administrator(name="Dr. Noor"))
     newer = [acts.Judge(PARSER, "2", QA, lambda _: acts.Level(Label.CANNOT_ASSESS, "No."))]
-    monkeypatch.setattr(acts, "JUDGES", newer)
+    monkeypatch.setattr(acts, "judges", lambda: newer)
     assert read_levels(engine, actor=Administrator(name="Dr. Noor")).n_read == 3
     assert read_levels(engine, actor=Administrator(name="Dr. Noor")).n_read == 0
     with reading(engine) as session:
@@ -251,8 +253,8 @@ def test_many_levels_are_written_in_parts_and_whoever_stops_between_two_loses_no
 
 def test_the_parts_of_a_run_add_up(engine, monkeypatch):
     whole = read_levels(engine, actor=Administrator(name="Dr. Noor"))
-    again = [replace(judge, version="next") for judge in acts.JUDGES]
-    monkeypatch.setattr(acts, "JUDGES", again)
+    again = [replace(judge, version="next") for judge in acts.judges()]
+    monkeypatch.setattr(acts, "judges", lambda: again)
     monkeypatch.setattr(acts, "PART", 1)
     monkeypatch.setattr(acts, "PAUSE_SECONDS", 0)
     assert read_levels(engine, actor=Administrator(name="Dr. Noor")) == whole
@@ -289,3 +291,10 @@ def test_any_text_gives_a_label_and_an_explanation(words):
         assert found.label in {*"ABCD", Label.CANNOT_ASSESS}
         assert found.explanation.endswith(".")
         assert len(found.explanation) < 1_300
+
+
+def test_the_rules_load_where_they_are_asked_and_not_with_every_page_of_triage():
+    rules = "'evalcore.triage.levels' in sys.modules"
+    loads = f"import sys; from evalcore.triage import acts; print({rules}, len(acts.judges()), {rules})"
+    told = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["False", "2", "True"]
