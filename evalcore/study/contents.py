@@ -154,31 +154,31 @@ def readers(session: Session, hidden: frozenset[int] = frozenset()) -> "pd.DataF
     verdict = TABLES["verdict"].c
     subject = func.coalesce(verdict.response_id, -verdict.example_id)  # a case itself is read without a response
     item = cast(subject, BigInteger) * ITEM_BASE + func.coalesce(verdict.criterion_id, 0)
-    n_items = func.count(func.distinct(item)).label("n_items")
     of_case = case((verdict.response_id.is_(None), verdict.example_id))
-    columns: list[Any] = [
-        col(tables.Rater.name).label("reader"),
-        n_items,
-        func.count(func.distinct(verdict.response_id)).label("n_responses"),
-        func.count(func.distinct(of_case)).label("n_cases"),
-        func.max(verdict.created_at).label("last_at"),
-    ]
-    statement = (
-        select(*columns)
-        .join(tables.Rater, verdict.rater_id == col(tables.Rater.id))
+    mine = select(col(tables.Rater.id)).where(col(tables.Rater.kind) == schema.RaterKind.REVIEWER)
+    own = (
+        select(
+            verdict.rater_id,
+            func.count(func.distinct(item)).label("n_items"),
+            func.count(func.distinct(verdict.response_id)).label("n_responses"),
+            func.count(func.distinct(of_case)).label("n_cases"),
+            func.max(verdict.created_at).label("last_at"),
+        )
         .where(
-            col(tables.Rater.kind) == schema.RaterKind.REVIEWER,
+            verdict.rater_id.in_(mine),  # joined by name, all reads would be walked once a reader
             verdict.label.is_not(None),
             verdict.stage != schema.Stage.ADJUDICATED,
             is_read(verdict),
             not_superseded(),
         )
-        .group_by(col(tables.Rater.name))
-        .order_by(n_items.desc(), col(tables.Rater.name))
+        .group_by(verdict.rater_id)
     )
     if hidden:
-        statement = statement.where(verdict.example_id.not_in(list(hidden)))
-    return frame(session, statement)
+        own = own.where(verdict.example_id.not_in(list(hidden)))
+    counted = own.subquery()
+    columns: list[Any] = [col(tables.Rater.name).label("reader"), *counted.c[1:]]
+    statement = select(*columns).join(counted, counted.c.rater_id == col(tables.Rater.id))
+    return frame(session, statement.order_by(counted.c.n_items.desc(), col(tables.Rater.name)))
 
 
 def choices(session: Session) -> dict[str, list[str]]:

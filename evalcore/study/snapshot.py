@@ -278,7 +278,7 @@ def _changed(session: Session, file: "_File") -> frozenset[int]:
 def _walk(session: Session, kind: _Kind, first: int, last: int) -> Iterator[pa.RecordBatch]:
     """The rows from one number to another, as the database holds them."""
     number = STORED[kind.table].c.id
-    any_of = select(number).where(*kind.where).limit(1)
+    any_of = select(number).where(*kind.where, number.between(first, last)).limit(1)
     if session.connection().execute(any_of).first() is None:  # else no walk for levels that are not there
         return
     if (
