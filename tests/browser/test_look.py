@@ -226,7 +226,7 @@ def test_no_page_has_a_serious_fault_of_accessibility_or_scrolls_sideways(page: 
     page.goto(app_server.url)
     expect(page.locator("a.or-profile").first).to_be_visible()
     found = looked_at(page, "welcome")
-    steps.choose_reader(page, app_server, LEAD)
+    steps.click_profile(page, LEAD)
     for name, query in views:
         reach(page, app_server, name, query)
         found += looked_at(page, f"{name}{query}")

@@ -180,7 +180,8 @@ def test_streamlit_alone_serves_no_page(page: Page, app_server: AppServer, tmp_p
 
 
 def test_the_choice_is_remembered_forgotten_and_leads_nowhere_else(page: Page, app_server: AppServer):
-    steps.choose_reader(page, app_server, "Dr. Leila Haddad", path="/export")
+    page.goto(app_server.url + "/export")
+    steps.click_profile(page, "Dr. Leila Haddad")
     expect(page.locator(".or-heading h1")).to_contain_text(steps.PAGES["export"][1])
     (cookie,) = [c for c in page.context.cookies() if c["name"].startswith("overread_reader_")]
     assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
