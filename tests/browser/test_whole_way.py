@@ -128,8 +128,7 @@ def test_a_file_is_imported_found_overridden_and_its_labels_downloaded(page: Pag
     assert b"reference_source" in downloaded(page, "codebook")
 
     # The trail is for the lead, and holds every act.
-    steps.change_reader(page, LEAD)
-    steps.go(page, "audit")
+    steps.choose_reader(page, app_server, LEAD, path="/audit")
     for act, n_events in (
         ("judge overridden", 5),  # two clicks, then cause, severity and note, one verdict each
         ("verdict undone", 1),
