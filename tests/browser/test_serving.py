@@ -43,14 +43,10 @@ def test_the_first_request_of_all_to_a_page_shows_no_page(page: Page, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "pages",
-    [
-        ("overview", "audit"),
-        pytest.param(tuple(steps.PAGES), marks=pytest.mark.slow),
-    ],  # all: tests/pages/test_page_doors.py
-    ids=["few", "all"],
+    "pages", [("overview", "audit"), pytest.param(tuple(steps.PAGES), marks=pytest.mark.slow)], ids=["few", "all"]
 )
 def test_a_page_without_a_profile_asks_who_reads(page: Page, app_server: AppServer, pages: tuple[str, ...]):
+    # That all of them do is shown every day without a browser, in tests/pages/test_page_doors.py.
     for path, title in map(steps.PAGES.__getitem__, pages):
         page.goto(app_server.url + path)
         expect(page.locator(".or-heading h1"), path).to_have_text("Sign in as")
