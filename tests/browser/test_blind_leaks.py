@@ -81,7 +81,8 @@ class Ears:
 
 def walk(ears: Ears, server: AppServer, name: str, pages: tuple[str, ...]) -> None:
     """Pages with their tabs, lists, folds, keys and files."""
-    steps.choose_reader(ears.page, server, name)
+    ears.page.goto(server.url)
+    steps.click_profile(ears.page, name)
     ears.rest()
     for address in pages:
         ears.go(server, address)

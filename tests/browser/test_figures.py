@@ -16,9 +16,6 @@ PAPER, SLATE = "rgb(35, 38, 42)", "rgb(230, 227, 221)"
 INK = """() => [...new Set([...document.querySelectorAll(".js-plotly-plot text")]
     .filter(text => text.textContent.trim()).map(text => getComputedStyle(text).fill))]"""
 
-BOXES = """all => all.map(one => one.getBoundingClientRect()).map(({ left, right, top, bottom }) => (
-    { left, right, top, bottom, middle: (top + bottom) / 2 }))"""
-
 
 @pytest.fixture
 def record(page: Page, app_server: AppServer) -> Page:
@@ -83,18 +80,3 @@ def test_what_is_printed_from_the_dark_is_light_tables_too(record: Page):
     assert record.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     canvas = record.get_by_test_id("stDataFrame").locator("canvas").first
     expect(canvas).to_have_css("filter", re.compile(r"^invert\(1\)"))
-
-
-def test_on_a_phone_every_interval_is_in_sight_with_its_name_above_and_its_numbers_below(record: Page):
-    record.set_viewport_size({"width": 390, "height": 844})
-    record.reload()
-    figure = steps.keyed(record, "record_forest")
-    expect(figure.locator(".annotation", has_text="undesirable").first).to_be_visible()
-    steps.settled(record)
-    marks, words = (figure.locator(each).evaluate_all(BOXES) for each in (".point", ".annotation-text"))
-    names, numbers = words[: len(marks)], words[len(marks) :]
-    assert marks
-    for mark, name, number in zip(marks, names, numbers, strict=True):
-        assert name["bottom"] <= mark["middle"] <= number["top"]
-        assert all(box["left"] >= 0 and box["right"] <= 390 for box in (mark, name, number))  # the width of the screen
-    assert all(above["bottom"] <= below["top"] for above, below in zip(numbers, names[1:], strict=False))

@@ -56,6 +56,8 @@ SIDES = """element => {
     });
 }"""
 """On which side each of two paragraphs of a text begins."""
+BOXES = """all => all.map(one => ({ is_mark: one.matches(".point"), box: one.getBoundingClientRect() })).map(
+    ({ is_mark, box: { left, right, top, bottom } }) => ({ is_mark, left, right, top, bottom, middle: (top + bottom) / 2 }))"""
 FEW_OPENED = [("overview", "")]
 SECTIONS_OPENED = [
     ("browse", f"?{THREE}"),
@@ -198,6 +200,24 @@ def test_on_a_phone_and_on_a_tablet_the_answers_stay_in_view_while_the_text_is_r
     context.close()
 
 
+def test_on_a_phone_every_interval_is_in_sight_with_its_name_above_and_its_numbers_below(
+    page: Page, app_server: AppServer
+):
+    page.set_viewport_size({"width": 390, "height": 844})
+    steps.choose_reader(page, app_server, LEAD, path="/judges")
+    figure = steps.keyed(page, "record_forest")
+    expect(figure.locator(".annotation", has_text="undesirable").first).to_be_visible()
+    steps.settled(page)
+    boxes = figure.locator(".point, .annotation-text").evaluate_all(BOXES)  # in one go: the figure may move
+    marks, words = ([box for box in boxes if box["is_mark"] is is_mark] for is_mark in (True, False))
+    names, numbers = words[: len(marks)], words[len(marks) :]
+    assert marks
+    for mark, name, number in zip(marks, names, numbers, strict=True):
+        assert name["bottom"] <= mark["middle"] <= number["top"]
+        assert all(box["left"] >= 0 and box["right"] <= 390 for box in (mark, name, number))  # the width of the screen
+    assert all(above["bottom"] <= below["top"] for above, below in zip(numbers, names[1:], strict=False))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # some thirty screens
 @pytest.mark.parametrize("width", [390, 820, 1920])
@@ -226,12 +246,11 @@ def test_no_page_has_a_serious_fault_of_accessibility_or_scrolls_sideways(page: 
     page.goto(app_server.url)
     expect(page.locator("a.or-profile").first).to_be_visible()
     found = looked_at(page, "welcome")
-    steps.choose_reader(page, app_server, LEAD)
+    steps.click_profile(page, LEAD)
     for name, query in views:
         reach(page, app_server, name, query)
         found += looked_at(page, f"{name}{query}")
-    steps.change_reader(page, PHYSICIAN)
-    reach(page, app_server, "browse", f"?{ONE}")
+    steps.choose_reader(page, app_server, PHYSICIAN, path=f"/browse?{ONE}")
     steps.verdict(page, steps.items(page)[0], "Cannot assess").click()
     expect(steps.stamp(page, steps.items(page)[0])).to_be_visible()
     found += looked_at(page, "verdict given")

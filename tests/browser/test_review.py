@@ -21,7 +21,14 @@ from evalcore.study.store import index_texts
 from tests.browser import steps
 from tests.browser.server import AppServer, free_port, running_app
 
-READERS = IMANI, TOVE, RUNE = "Dr. Imani Noor", "Dr. Tove Lind", "Dr. Rune Okeke"
+READERS = IMANI, TOVE, RUNE, SOL, ASA, BO = (
+    "Dr. Imani Noor",
+    "Dr. Tove Lind",
+    "Dr. Rune Okeke",
+    "Dr. Sol Mbeki",
+    "Dr. Asa Blom",
+    "Dr. Bo Tran",
+)
 MODEL, JUDGE, EXPLANATION = "Quillfeather-9", "Sterling", "Because the answer names the sign outright."
 ROOM_FOR_NUMBER = "([li]) => li.closest('.or-turn').getBoundingClientRect().right - li.getBoundingClientRect().right"
 GUIDELINE = "# How to read\n\nRead the **whole** answer first."
@@ -97,12 +104,6 @@ def agreeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
 @pytest.fixture(scope="module")
 def differing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     with running_app(made(tmp_path_factory.mktemp("differing"), (4, 3), judged=False)) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def clicking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
-    with running_app(made(tmp_path_factory.mktemp("clicking"), (3, 3), judged=False)) as server:
         yield server
 
 
@@ -380,9 +381,9 @@ def in_hand(page: Page, place: int) -> None:
 
 @pytest.mark.slow
 def test_a_criterion_is_taken_in_hand_by_a_click_before_the_lock_after_it_and_on_the_next_response(
-    page: Page, clicking: AppServer
+    page: Page, differing: AppServer
 ):
-    begin(page, clicking, TOVE)
+    begin(page, differing, ASA)
     page.locator(".or-row").nth(1).click()
     in_hand(page, 1)
     page.locator(".or-row").nth(0).click()
@@ -404,9 +405,9 @@ def test_a_criterion_is_taken_in_hand_by_a_click_before_the_lock_after_it_and_on
 
 
 def test_a_switch_or_a_click_beside_the_text_leaves_the_keys_alive_and_typing_says_that_they_are_off(
-    page: Page, clicking: AppServer
+    page: Page, differing: AppServer
 ):
-    begin(page, clicking, RUNE)
+    begin(page, differing, BO)
     expect(page.locator(".or-response .or-formatted")).to_be_visible()
     directions = "all => all.map(element => getComputedStyle(element).direction)"
     assert page.locator(".or-turn li").evaluate_all(directions) == ["rtl", "rtl"]
@@ -439,10 +440,10 @@ def test_a_switch_or_a_click_beside_the_text_leaves_the_keys_alive_and_typing_sa
 
 
 def test_words_selected_in_the_response_go_into_the_note_with_their_place_and_no_mark_is_lost(
-    page: Page, clicking: AppServer
+    page: Page, differing: AppServer
 ):
-    begin(page, clicking, IMANI)
-    texts = {text for (text,) in rows(clicking, "SELECT text FROM response")}
+    begin(page, differing, SOL)
+    texts = {text for (text,) in rows(differing, "SELECT text FROM response")}
     shown = page.locator(".or-response").inner_text()
     text = next(text for text in texts if text.split("day ")[1][:2] in shown)
     # what is quoted makes a new field, beside which the one before stands for as long as the run goes on
@@ -486,7 +487,7 @@ def test_words_selected_in_the_response_go_into_the_note_with_their_place_and_no
     Presses(page).submit()
     expect(page.get_by_text("The judge differs on")).to_be_visible()
     expect(page.locator(".or-current")).to_contain_text(f"Your note {by_mouse}")  # beside what the judge says
-    assert given(clicking, IMANI, "first", "explanation")[0] == (by_mouse,)
+    assert given(differing, SOL, "first", "explanation")[0] == (by_mouse,)
 
 
 @pytest.mark.slow

@@ -42,8 +42,12 @@ def test_the_first_request_of_all_to_a_page_shows_no_page(page: Page, tmp_path: 
         expect(page.get_by_test_id("stSidebarNav")).to_have_count(0)
 
 
-def test_a_page_without_a_profile_asks_who_reads(page: Page, app_server: AppServer):
-    for path, title in steps.PAGES.values():
+@pytest.mark.parametrize(
+    "pages", [("overview", "audit"), pytest.param(tuple(steps.PAGES), marks=pytest.mark.slow)], ids=["few", "all"]
+)
+def test_a_page_without_a_profile_asks_who_reads(page: Page, app_server: AppServer, pages: tuple[str, ...]):
+    # That all of them do is shown every day without a browser, in tests/pages/test_page_doors.py.
+    for path, title in map(steps.PAGES.__getitem__, pages):
         page.goto(app_server.url + path)
         expect(page.locator(".or-heading h1"), path).to_have_text("Sign in as")
         expect(page.locator(".or-heading", has_text=title)).to_have_count(0)
@@ -180,7 +184,8 @@ def test_streamlit_alone_serves_no_page(page: Page, app_server: AppServer, tmp_p
 
 
 def test_the_choice_is_remembered_forgotten_and_leads_nowhere_else(page: Page, app_server: AppServer):
-    steps.choose_reader(page, app_server, "Dr. Leila Haddad", path="/export")
+    page.goto(app_server.url + "/export")
+    steps.click_profile(page, "Dr. Leila Haddad")
     expect(page.locator(".or-heading h1")).to_contain_text(steps.PAGES["export"][1])
     (cookie,) = [c for c in page.context.cookies() if c["name"].startswith("overread_reader_")]
     assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")

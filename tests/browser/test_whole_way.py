@@ -50,7 +50,8 @@ def downloaded(page: Page, key: str = "download") -> bytes:
 
 def test_a_file_is_imported_found_overridden_and_its_labels_downloaded(page: Page, app_server: AppServer):  # noqa: PLR0915 - one way
     # The lead imports a file; its name says the model, nothing says the judge.
-    steps.choose_reader(page, app_server, LEAD)
+    page.goto(app_server.url)
+    steps.click_profile(page, LEAD)
     steps.go(page, "study")
     upload(page, FILE, results())
     expect(page.get_by_role("textbox", name="Model", exact=True)).to_have_value("Larch-1")
@@ -127,8 +128,7 @@ def test_a_file_is_imported_found_overridden_and_its_labels_downloaded(page: Pag
     assert b"reference_source" in downloaded(page, "codebook")
 
     # The trail is for the lead, and holds every act.
-    steps.change_reader(page, LEAD)
-    steps.go(page, "audit")
+    steps.choose_reader(page, app_server, LEAD, path="/audit")
     for act, n_events in (
         ("judge overridden", 5),  # two clicks, then cause, severity and note, one verdict each
         ("verdict undone", 1),

@@ -11,10 +11,8 @@ from tests import world
 from tests.export_steps import NOTE
 
 
-@pytest.fixture
-def overridden(database_url):
-    """Two judges; the first item overridden twice (one changed his mind), the second agreed with, the third taken back."""
-    made = world.made(database_url)
+def _overridden(url: str) -> world.World:
+    made = world.made(url)
     imani, tove = made.viewer(), made.viewer("Dr. Tove Lind")
 
     def press(viewer, item, *said, seen=None, **more):
@@ -32,6 +30,19 @@ def overridden(database_url):
             **made.item(), example_id=1, rater_id=wren, stage=Stage.JUDGE, label=Label.NOT_MET, confidence=0.125
         )
         store.add_verdicts(session, [said], actor="set-up", action="x")
+    return made
+
+
+@pytest.fixture(scope="session")
+def overridden_file(tmp_path_factory):
+    return world.at_rest(_overridden(str(tmp_path_factory.mktemp("overridden") / "made.db")))
+
+
+@pytest.fixture
+def overridden(database_url, overridden_file):
+    """Two judges; the first item overridden twice (one changed his mind), the second agreed with, the third taken back."""
+    is_sqlite = database_url.startswith("sqlite")
+    made = world.copied(overridden_file, database_url) if is_sqlite else _overridden(database_url)
     yield made
     made.engine.dispose()
 

@@ -16,6 +16,18 @@ VOTES = b"source_dataset,source_id,anon_label_1,anon_label_2\nclinic,0,A,B\n"
 TABLE = 'example_id,model,criterion_position,rater,label,explanation\np1,model-a,1,Dr. Vale,not_met,"It never asks, ""how long"""\n'
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A study with an example, a case, and the responses of two models."""
+    folder = tmp_path_factory.mktemp("filled")
+    with study(str(folder / "overread.db")) as engine:
+        bring(engine, write(folder / "examples.jsonl", [example()]))
+        bring(engine, write(folder / RESULTS_NAME, results(entry())), dataset="healthbench")
+        bring(engine, write(folder / "cases.csv", acuity_files.table(acuity_files.case(0))))
+        bring(engine, write(folder / "m.json", results(entry(answer="Other"))), model="m")
+        yield engine
+
+
 @pytest.mark.parametrize(
     ("name", "content", "format_name"),
     [
@@ -40,7 +52,7 @@ TABLE = 'example_id,model,criterion_position,rater,label,explanation\np1,model-a
 )
 @pytest.mark.parametrize("packing", ["plain", "gzip", "byte order mark", "blank lines first"])
 def test_the_format_is_told_from_the_content_whatever_the_name_says(
-    tmp_path, sqlite_database_url, name, content, format_name, packing
+    tmp_path, filled, name, content, format_name, packing
 ):
     packed = {
         "plain": content,
@@ -48,13 +60,7 @@ def test_the_format_is_told_from_the_content_whatever_the_name_says(
         "byte order mark": b"\xef\xbb\xbf" + content,
         "blank lines first": content if format_name == "simple-evals" else b"\n  \n" + content,
     }[packing]
-    with study(sqlite_database_url) as engine:
-        bring(engine, write(tmp_path / "examples.jsonl", [example()]))
-        bring(engine, write(tmp_path / RESULTS_NAME, results(entry())), dataset="healthbench")
-        bring(engine, write(tmp_path / "cases.csv", acuity_files.table(acuity_files.case(0))))
-        for model in ("m",):
-            bring(engine, write(tmp_path / "m.json", results(entry(answer="Other"))), model=model)
-        report = bring(engine, write(tmp_path / name, packed), model="model-a", dry_run=True)
+    report = bring(filled, write(tmp_path / name, packed), model="model-a", dry_run=True)  # which writes nothing
     assert report.format == format_name
     assert report.rows == 1
 

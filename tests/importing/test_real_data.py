@@ -4,8 +4,13 @@
 group's tag here as the tool counted: some of the files lack tags that the tool had.
 """
 
+import atexit
 import json
 import math
+import shutil
+import tempfile
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -62,12 +67,29 @@ def bring_examples(engine):
         bring(engine, path)
 
 
+@cache
+def _examples_brought():
+    """A SQLite file with the examples, made once a process."""
+    folder = Path(tempfile.mkdtemp(prefix="overread-examples-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with study(str(folder / "made.db")) as engine:
+        bring_examples(engine)
+        with engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    return folder / "made.db"
+
+
+@contextmanager
+def study_with_examples(folder):
+    """A study in this folder into which the examples were brought."""
+    with study(str(shutil.copyfile(_examples_brought(), folder / "overread.db"))) as engine:
+        yield engine
+
+
 @pytest.mark.parametrize("with_examples", [True, False], ids=["with examples", "alone"])
 @pytest.mark.parametrize("path", RESULTS, ids=NAMES)
-def test_every_metric_of_the_tool_comes_out_equal(path, with_examples, sqlite_database_url):
-    with study(sqlite_database_url) as engine:
-        if with_examples:
-            bring_examples(engine)
+def test_every_metric_of_the_tool_comes_out_equal(path, with_examples, tmp_path):
+    with study_with_examples(tmp_path) if with_examples else study(str(tmp_path / "overread.db")) as engine:
         bring_results(engine, path)
         found = list(compared(engine, path))
     assert "overall" in [group for group, _, _ in found]

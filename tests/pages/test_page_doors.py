@@ -33,6 +33,15 @@ def test_a_page_file_alone_shows_nothing_to_nobody(page: str, demo_study: str, o
     assert not app.button
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_asks_who_reads_and_shows_nothing_else(page: str, demo_study: str, open_page: Open):
+    app = open_page(demo_study, page, None)
+    shown = check(app)
+    assert "Sign in as" in shown
+    assert TITLES[page] not in shown
+    assert not app.dataframe
+
+
 @pytest.mark.parametrize("name", [person for person in PEOPLE if person != LEAD])
 def test_the_audit_file_alone_refuses_everybody_but_the_lead(name: str, demo_study: str, open_page: Open):
     app = open_page(demo_study, "audit", name, alone=True)

@@ -8,8 +8,7 @@ import pytest
 from evalcore.rubric.queries import load
 from evalcore.rubric.scores import GROUPINGS, group_scores
 from evalcore.study.db import reading
-from tests.importing.test_real_data import HERE, N_COMPARED, NAMES, RESULTS, bring_examples, bring_results
-from tests.invented import study
+from tests.importing.test_real_data import HERE, N_COMPARED, NAMES, RESULTS, bring_results, study_with_examples
 
 pytestmark = pytest.mark.skipif(
     not HERE, reason="The real HealthBench files are not here: ../shared/data does not exist."
@@ -17,9 +16,8 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=NAMES)
-def test_every_metric_of_the_tool_comes_out_equal_by_opinions(path, sqlite_database_url):
-    with study(sqlite_database_url) as engine:
-        bring_examples(engine)
+def test_every_metric_of_the_tool_comes_out_equal_by_opinions(path, tmp_path):
+    with study_with_examples(tmp_path) as engine:
         bring_results(engine, path)
         with reading(engine) as session:
             rubric_data = load(session)
