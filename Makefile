@@ -15,8 +15,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PINNED := $(PIP) install --quiet --require-hashes
 OURSELVES := $(PIP) install --quiet --no-deps --no-build-isolation --editable .
 # A file's tests stay together: they share servers and studies. In the order of tests/conftest.py, since files of few long tests would come last else.
-# Three processes more than there are cores: browser tests and tests of servers wait more than they compute.
-SIDE_BY_SIDE := --numprocesses $(shell cores=$$(nproc); echo $$(( cores < 4 ? cores + 3 : 7 ))) --dist loadfile --no-loadscope-reorder
+# Two processes more than there are cores: browser tests and tests of servers wait more than they compute.
+SIDE_BY_SIDE := --numprocesses $(shell cores=$$(nproc); echo $$(( cores < 4 ? cores + 2 : 6 ))) --dist loadfile --no-loadscope-reorder
 TEST_MARK := \# For the tests only
 
 # The newest Python of these that is at least 3.11 and can make a virtual environment; `make run PYTHON=...` overrides.
