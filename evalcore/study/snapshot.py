@@ -278,13 +278,13 @@ def _changed(session: Session, file: "_File") -> frozenset[int]:
 def _walk(session: Session, kind: _Kind, first: int, last: int) -> Iterator[pa.RecordBatch]:
     """The rows from one number to another, as the database holds them."""
     number = STORED[kind.table].c.id
-    any_of = select(number).where(*kind.where, number.between(first, last)).limit(1)
-    if session.connection().execute(any_of).first() is None:  # else no walk for levels that are not there
+    is_far = kind is _KINDS["read"] and last - first >= _BATCH
+    place = number + 0 if is_far else number  # + 0: by the index of reads, and no walk over all that judges said
+    any_of = select(number).where(*kind.where, place.between(first, last)).limit(1)
+    if session.connection().execute(any_of).first() is None:  # no walk for levels that are not there
         return
-    if (
-        kind is _KINDS["read"] and last - first >= _BATCH
-    ):  # + 0: by the index of reads, and no walk over all that judges said
-        yield _fetched(session, kind, (number + 0).between(first, last), number + 0)
+    if is_far:
+        yield _fetched(session, kind, place.between(first, last), place)
     else:
         for start in range(first, last + 1, _BATCH):
             yield _fetched(session, kind, number.between(start, min(start + _BATCH - 1, last)))
