@@ -9,11 +9,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from evalcore.figures.colours import FAINT, GREY, INK, MARK
+from evalcore.figures.colours import FAINT, GREY, INK, MARK, MODEL_SYMBOLS
 from evalcore.figures.frames import TEXT_PIXELS, framed, on_lines, on_one_line, reach
 
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")
-"""The mark of each model, in the order of their names: colour is never alone."""
 PANEL_PIXELS, ALONE_PIXELS, GAP_PIXELS = 390, 330, 58
 NAMES_PIXELS, TITLE_PIXELS, FOOT_PIXELS, LEGEND_PIXELS = 74, 34, 58, 34
 STEP, MOST_STEPS = 0.011, 6
@@ -58,7 +56,7 @@ class _Squares:
             )  # fmt: skip
         self.n, self.names, self.colours, self.dashes = n, sorted(set(series)), colours, dashes
         models = sorted(colours) or self.names
-        self.symbols = {model: SYMBOLS[place % len(SYMBOLS)] for place, model in enumerate(models)}
+        self.symbols = {model: MODEL_SYMBOLS[place % len(MODEL_SYMBOLS)] for place, model in enumerate(models)}
 
     def marker(self, name: str, size: int, **more: Any) -> dict[str, Any]:
         return {"size": size, "symbol": self.symbols.get(name, "circle"), "color": self.colours.get(name, MARK), **more}
@@ -109,7 +107,7 @@ def reliability(
         for series, rows in mine.groupby(mine["series"].astype(str), sort=True):
             name = str(series)
             place = names.index(name) % MOST_STEPS - (min(len(names), MOST_STEPS) - 1) / 2
-            at: Any = {"x": rows["mean_confidence"] + STEP * place * (1 - start), "y": rows["share_right"]}
+            at: dict[str, Any] = {"x": rows["mean_confidence"] + STEP * place * (1 - start), "y": rows["share_right"]}
             at["error_y"] = reach(rows, "share_right", "low", "high", colours.get(name, MARK))
             if len(names) == 1:
                 at["error_x"] = reach(rows, "mean_confidence", "lowest", "highest", FAINT)

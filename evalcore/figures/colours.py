@@ -6,6 +6,8 @@ MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9
 """In the order in which models take them, the strongest first. Two of Okabe and Ito's eight are left out: black vanishes on slate, yellow on paper."""
 MODEL_DASHES = ("solid", "dash", "dot", "dashdot")
 """After six models the colours come again, with another line."""
+MODEL_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "triangle-down", "pentagon", "star")
+"""The marks of models, since colour is never alone."""
 
 INK, INK_ON_SLATE = "#23262a", "#e6e3dd"
 """Of words inside a figure, where they must be read: 4.5:1 and more on the deepest ground of `RAMP`, each in its own theme."""

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from evalcore.figures.colours import FAINT, GREY, INK, MARK
+from evalcore.figures.colours import FAINT, GREY, INK, MARK, MODEL_SYMBOLS
 from evalcore.figures.forest import forest as forest_plot
 from evalcore.figures.frames import MODEL_PIXELS, TEXT_PIXELS, bordered, named_rows, reach
 from evalcore.rubric.finding import score_words
@@ -21,7 +21,6 @@ KINDS = (  # of a model, from top to bottom: column, words, symbol, size in pixe
 )
 ROW_PIXELS, MARKS_PIXELS, FRAME_PIXELS, CURVE_PIXELS = 30, 84, 96, 400
 GROUP_PIXELS, LINE_PIXELS, GROUP_SPREAD = 18, 16, 0.78  # of `by_group`: a frame, a line, the share of its height
-SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "star")
 MARGIN = 0.1
 SCORE = "Score (mean share of the positive points)"
 HIGHEST = 1.0
@@ -85,7 +84,7 @@ def by_group(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     traces = [_in_legend("judge only", "circle-open", 8), _in_legend("corrected", "circle", 10)]
     before: Counter[str] = Counter()
     for number, model in enumerate(models):
-        shape = SHAPES[before[colours[model]] % len(SHAPES)]
+        shape = MODEL_SYMBOLS[before[colours[model]] % len(MODEL_SYMBOLS)]
         before[colours[model]] += 1
         rows = table.loc[table["model"].eq(model)]
         shift = (number - (len(models) - 1) / 2) * GROUP_SPREAD / max(len(models), 1)
