@@ -70,7 +70,8 @@ def corrected_forest(scores: pd.DataFrame, colours: Mapping[str, str]) -> go.Fig
     ends = [scores[f"corrected{end}"].clip(upper=HIGHEST).where(enough) for end in ("", "_low", "_high")]
     words = pd.Series(list(map(score_words, *ends)), index=scores.index).where(enough, scores["needed"])
     table = scores.assign(label=scores["model"], **dict(zip(("value", "low", "high"), ends, strict=True)), words=words)
-    return forest_plot(table.assign(colour=scores["model"].map(colours)), title=SCORE, tick_format=".2f")
+    figure = forest_plot(table.assign(colour=scores["model"].map(colours)), title=SCORE, tick_format=".2f")
+    return figure if enough.any() else figure.update_xaxes(range=[0, HIGHEST])  # Plotly would draw -1 to 6
 
 
 def by_group(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:

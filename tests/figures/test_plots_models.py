@@ -66,6 +66,13 @@ def test_a_model_of_which_too_little_is_read_has_words_in_the_place_of_its_corre
     assert words.y == pytest.approx(1 + 0.26)
 
 
+@pytest.mark.parametrize(("enough", "axis"), [(False, (0, 1)), (True, None)])
+def test_where_no_score_can_be_corrected_yet_the_axis_is_that_of_scores(enough, axis):
+    scores = pd.DataFrame({"model": ["Alder"], "corrected": 0.5, "corrected_low": 0.4, "corrected_high": 0.6})
+    table = scores.assign(enough=enough, needed="30 more criteria to be read")
+    assert figures.corrected_forest(table, COLOURS).layout.xaxis.range == axis
+
+
 def test_names_stay_text_on_every_figure():
     scores = pd.DataFrame({"example_id": [1, 2], "first": [0.2, 0.4], "second": [0.5, 0.4], "words": ["<i>x</i>", "y"]})
     groups = pd.DataFrame({"group": ODD, "model": ["Alder", ODD], "judge_only": 0.5, "corrected": 0.5})
