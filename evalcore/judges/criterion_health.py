@@ -9,7 +9,7 @@ import pandas as pd
 
 from evalcore.judges.record import CATEGORY, Reads, points_words, weighted_reads
 from evalcore.rubric.data import RubricData, first_reads
-from evalcore.stats.arrays import Floats, Numbers, codes_of
+from evalcore.stats.arrays import Floats, Numbers, codes_of, occurring
 from evalcore.stats.intervals import NO_VALUE, AnyNumbers, grouped_shares, interval_words, percent_words, share_words
 
 
@@ -72,21 +72,17 @@ def criterion_health(
     group, names = codes_of(items[column])
     judged = rubric_data.judged[judge].to_numpy(dtype=float)
     counted = weighted_reads(first_reads(rubric_data.reads), reads)
-    n_met, n_answered, n_cannot = _read_counts(counted, len(items))
-    rows, n_reads = counted["row"].to_numpy(dtype=np.int64), n_answered + n_cannot
-    total = np.bincount(rows, counted["weight"].to_numpy(dtype=float), len(items))
-    weight = np.divide(total, n_reads, out=np.ones(len(items)), where=n_reads > 0)  # the mean of its reads
-    labelled, answered = ~np.isnan(judged), n_answered > 0
-    both = np.flatnonzero(labelled & answered)
-    rating, label = n_met[both] / n_answered[both], judged[both]
-    n_groups = len(names)
+    read, of_read, (n_met, n_answered, n_cannot) = _read_counts(counted)
+    n_reads = n_answered + n_cannot
+    weight = np.bincount(of_read, counted["weight"].to_numpy(dtype=float), len(read)) / n_reads  # the mean of its reads
+    cluster, _ = codes_of(items[clustered_by].iloc[read])
+    of_group, judged_read = group[read], judged[read]
+    both = np.flatnonzero(~np.isnan(judged_read) & (n_answered > 0))
+    rating, label = n_met[both] / n_answered[both], judged_read[both]
+    paired, n_groups = np.flatnonzero(n_answered > 1), len(names)
 
-    paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_reads > 0)
-    cluster = np.zeros(len(items), dtype=np.int64)  # of what was read: shares are of nothing else
-    cluster[read], _ = codes_of(items[clustered_by].iloc[read])
-
-    def share(hits: Floats, rows: Numbers, sizes: Floats | None = None) -> pd.DataFrame:
-        return grouped_shares(hits, cluster[rows], group[rows], n_groups, sizes=sizes, weights=weight[rows])
+    def share(hits: Floats, of: Any, sizes: Floats | None = None) -> pd.DataFrame:
+        return grouped_shares(hits, cluster[of], of_group[of], n_groups, sizes=sizes, weights=weight[of])
 
     pairs = n_answered[paired] * (n_answered[paired] - 1) / 2
     differing = n_met[paired] * (n_answered[paired] - n_met[paired])
@@ -97,9 +93,9 @@ def criterion_health(
         "if_met": share(rating[label == 1], both[label == 1]),
         "if_not_met": share(rating[label == 0], both[label == 0]),
         "disagreement": share(differing, paired, pairs),
-        "cannot_assess": share(n_cannot[read], read, n_reads[read]),
+        "cannot_assess": share(n_cannot, slice(None), n_reads),
     }
-    inside = group >= 0
+    inside, labelled = group >= 0, ~np.isnan(judged)
     columns: dict[str, Any] = {
         "grouping": by,
         "group": names,
@@ -118,7 +114,7 @@ def criterion_health(
         columns |= {side: shares["share"], f"{side}_low": shares["low"], f"{side}_high": shares["high"]}
     table = pd.DataFrame(columns | {"weighted": bool(counted["weight"].ne(1).any())})
     sides = ((label, shares_of["judge"]), (rating, shares_of["physicians"]))
-    correlation = _correlation(sides, group[both], cluster[both], weight[both])
+    correlation = _correlation(sides, of_group[both], cluster[both], weight[both])
     independent = np.zeros(n_groups)
     pairs_of = (("shift", "judge", "physicians", correlation), ("association", "if_met", "if_not_met", independent))
     for name, first, second, alike in pairs_of:
@@ -142,19 +138,23 @@ def criterion_health(
 def largest_group(rubric_data: RubricData, judge: str, *, by: str) -> int:
     """How many items of one group judge and physicians have labelled at most; arguments as of `criterion_health`."""
     group, _ = codes_of(rubric_data.items[GROUPINGS[by][0]])
-    _, n_answered, _ = _read_counts(weighted_reads(first_reads(rubric_data.reads)), len(group))
-    both = rubric_data.judged[judge].notna().to_numpy() & (n_answered > 0) & (group >= 0)
-    return int(np.bincount(group[both]).max(initial=0))
+    read, _, (_, n_answered, _) = _read_counts(weighted_reads(first_reads(rubric_data.reads)))
+    group, labelled = group[read], rubric_data.judged[judge].notna().to_numpy()[read]
+    return int(np.bincount(group[labelled & (n_answered > 0) & (group >= 0)]).max(initial=0))
 
 
-def _read_counts(reads: pd.DataFrame, n_items: int) -> tuple[Floats, Floats, Floats]:
-    rows, met = reads["row"].to_numpy(dtype=np.int64), reads["met"].to_numpy(dtype=float)
+def _read_counts(reads: pd.DataFrame) -> tuple[Numbers, Numbers, Floats]:
+    """The rows of the items that were read, each read's place among them, and by item how many found it met, answered, and could not assess it."""
+    of_read, rows = occurring(reads["row"].to_numpy(dtype=np.int64))
+    met = reads["met"].to_numpy(dtype=float)
     answered = ~np.isnan(met)
-    return (
-        np.bincount(rows[answered], met[answered], n_items).astype(float),
-        np.bincount(rows[answered], minlength=n_items).astype(float),
-        np.bincount(rows[~answered], minlength=n_items).astype(float),
+    of_answers = of_read[answered]
+    counts = (
+        np.bincount(of_answers, met[answered], len(rows)),
+        np.bincount(of_answers, minlength=len(rows)),
+        np.bincount(of_read[~answered], minlength=len(rows)),
     )
+    return rows, of_read, np.array(counts, dtype=float)
 
 
 def _correlation(
@@ -268,14 +268,14 @@ def columns(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
 
 def read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) -> pd.DataFrame:
     """The items of one group that physicians have read blind, those first on which the judge differs most; judge_met is NaN without a label."""
-    n_met, n_answered, n_cannot = _read_counts(first_reads(rubric_data.reads), len(rubric_data.items))
-    chosen = rubric_data.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)
-    rows = np.flatnonzero(chosen)
-    judged = rubric_data.judged[judge].to_numpy(dtype=float)[rows]
+    read, _, (n_met, n_answered, n_cannot) = _read_counts(first_reads(rubric_data.reads))
+    items = rubric_data.items.iloc[read]
+    chosen = items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool)
+    judged = rubric_data.judged[judge].to_numpy(dtype=float)[read][chosen]
     counts = {"n_met": n_met, "n_not_met": n_answered - n_met, "n_cannot_assess": n_cannot}
-    of_rows = {name: n[rows].astype(int) for name, n in counts.items()}
-    table = rubric_data.items.loc[chosen, list(_SHOWN)].assign(judge_met=judged, **of_rows)
+    of_rows = {name: n[chosen].astype(int) for name, n in counts.items()}
+    table = items.loc[chosen, list(_SHOWN)].assign(judge_met=judged, **of_rows)
     with np.errstate(invalid="ignore"):
-        differs = np.abs(judged - n_met[rows] / n_answered[rows])
+        differs = np.abs(judged - n_met[chosen] / n_answered[chosen])
     order = np.lexsort((table["item_id"].to_numpy(), -np.nan_to_num(differs, nan=-1.0)))
     return table.iloc[order].reset_index(drop=True)
