@@ -73,8 +73,9 @@ if models_choice.about(viewer, chosen)["is_labelled"]:
         numbers = models_choice.numbers(viewer, chosen)
         means = numbers.means if numbers.scores["enough"].any() else ""
         st.html(html.quiet(f"{models_choice.analysis_words(viewer, numbers)} {numbers.because} {means}"))
+        groupings = scores.GROUPINGS if section == GROUPS else scores.GROUPINGS[:1]
         others: tuple[tuple[Any, ...], ...] = (
-            (scores.grouped, numbers.spec, scores.GROUPINGS[0]),
+            *((scores.grouped, numbers.spec, grouping) for grouping in groupings),
             (pairs.judged_pairs, chosen, models_choice.SEED),
             (scores.further, numbers.spec),
             (scores.missing, numbers.spec, viewer),
