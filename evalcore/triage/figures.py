@@ -377,10 +377,10 @@ def orders(
             name = str(model)
             line = {"color": colours.get(name, MARK), "dash": dashes.get(name, "solid"), "width": 3, "shape": "hvh"}
             look = {"mode": "lines", "name": on_one_line(name), "legendgroup": name, "showlegend": name not in named}
-            said = rows.assign(words=html.escape(name))[["words", "harm"]]
+            said = [(html.escape(name), value) for value in rows["harm"].tolist()]
             told = "%{customdata[0]}: place %{y} at ratio %{x:.2f}, harm %{customdata[1]:.2f}<extra></extra>"
             look |= {"line": line, "customdata": said, "hovertemplate": told, "row": 1, "col": column}
-            figure.add_scatter(x=rows["ratio"], y=rows["place"], **look)
+            figure.add_scatter(x=rows["ratio"].to_numpy(), y=rows["place"].to_numpy(), **look)
             named.add(name)
         at = changes.loc[changes["format"].astype(str).eq(word), "ratio"]
         low, high = table["ratio"].min(), table["ratio"].max()
