@@ -3,7 +3,7 @@
 A study of 57,000 criteria, ten models and three judges (1.7 million verdicts), a twentieth of it read by two physicians. Each metric is measured
 warm, beside its floor: the plain numpy sum that the metric is made of, over the same arrays in the same run. Files of judges' verdicts are written once, beside
 the bare fetch of the same labels through the driver; reading has for a floor these files mapped and each byte of their columns touched, and physicians' reads,
-which come from the database, are measured apart. The Models page, opened cold in Chromium, has the same page of an empty study.
+which lie in files as well, are measured apart. The Models page, opened cold in Chromium, has the same page of an empty study.
 With `--large` 10 million verdicts (60 models) are read and scored; `--study FILE` keeps the study there, and measures the one that is there.
 Seconds are of the processor, so that others' work beside it does not count, but those of the page.
 """
