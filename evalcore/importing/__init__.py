@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
@@ -13,9 +14,10 @@ from evalcore.importing.context import ImportReport, Kind, Options
 from evalcore.importing.examples import as_stored
 from evalcore.importing.files.opening import Opened, recognise
 from evalcore.importing.mapping import OwnNames
-from evalcore.study.db import Engine, reading, reading_apart
-from evalcore.study.lookups import examples_by
+from evalcore.study.db import Engine, importing_file, reading, reading_apart, writing
+from evalcore.study.lookups import examples_by, is_imported
 from evalcore.study.schema import PROFESSIONAL, ConfidenceMeaning, Viewer
+from evalcore.study.store import forget_written
 
 __all__ = ["ImportReport", "Options", "import_file", "told_by_name"]
 
@@ -97,9 +99,27 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     content_hash = sha256(f"{source_hash} {file.format.name} {options}{mapped}".encode()).hexdigest()
     work = staging.Work(file, options, confidence_means, source_hash, content_hash, tuple(reads_of), dry_run=dry_run)
     staging.finish(engine)
+    report, stages = work.report(), staging.can_stage(engine)
+    is_large = stages and path.stat().st_size > staging.AT_ONCE_BYTES
     with staging.turn(engine, work, actor, progress) as told, staging.few_collections():
-        report = staging.at_once(engine, work, actor, told if engine.dialect.name == "postgresql" else progress)
-        if report is None:
+        rows = iter(()) if is_large else work.rows(told if engine.dialect.name == "postgresql" else progress, report)
+        is_done = False
+        with suppress(staging.TooLong), writing(engine, patient=True, with_broken=True) as session:
+            work.allow(session, actor)
+            work.begin(session, actor.signature)
+            report.already_imported = confidence_means is None and is_imported(session, content_hash)
+            if not report.already_imported:
+                if staging.is_broken_off(session, engine, work) or is_large:
+                    raise staging.TooLong
+                work.join(session, rows, report, touched=importing_file(engine) if stages else None)
+                work.set_meanings(session, report, actor.signature)
+                if dry_run or report.adds_nothing:
+                    session.rollback()
+                    forget_written(session)
+                else:
+                    work.record(session, report, actor.signature)
+            is_done = True
+        if not is_done:
             report = staging.in_parts(engine, work, actor, progress, checking=told)
     if report.texts_new and not dry_run:
         from evalcore.triage.acts import read_levels  # noqa: PLC0415 - with pandas, which most imports do without

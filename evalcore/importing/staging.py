@@ -11,10 +11,9 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -104,14 +103,14 @@ class Work:
         rows: Rows,
         report: ImportReport,
         *,
-        is_awaited: Callable[[], bool] | None = None,
+        touched: Path | None = None,
         parts: "Parts | None" = None,
         written: ImportReport | None = None,
         only_checks: bool = False,
     ) -> None:
         """Check every row against the study and write it; after the first fault, only check.
 
-        `is_awaited`: whether others wait for its end; TooLong where they have waited long enough. `written`: what came of the first rows, which the study has
+        `touched`: by whoever waits for its end; TooLong where they have waited long enough. `written`: what came of the first rows, which the study has
         already: they come again, and only what they lead to is remembered. `only_checks`: in a copy that is thrown away. ImportFailed: there are faults.
         """
         began = time.monotonic()
@@ -131,8 +130,8 @@ class Work:
             writer.add(batch)
             batch.clear()
             n_waiting = 0
-            if is_awaited is not None:
-                if time.monotonic() - began > AT_ONCE_SECONDS and is_awaited():
+            if touched is not None:
+                if time.monotonic() - began > AT_ONCE_SECONDS and _is_awaited(touched):
                     raise TooLong
                 # at the end, when it is too late to stop, all of them would keep others waiting
                 store.written(session).keep_hashes(session.connection())
@@ -208,31 +207,6 @@ class Work:
             store.add_imported_file(session, content_hash=self.content_hash, **told)
         detail = report.for_audit() | mending.hide_anew(session)
         store.append_event(session, actor=actor, action=schema.FILE_IMPORTED, subject=report.file, detail=detail)
-
-
-def at_once(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> ImportReport | None:
-    """Check and write the file in one transaction; None, with the study as it was, where that would keep others waiting."""
-    report, stages = work.report(), can_stage(engine)
-    is_large = stages and work.file.path.stat().st_size > AT_ONCE_BYTES
-    is_awaited = partial(_is_awaited, importing_file(engine)) if stages else None
-    rows = iter(()) if is_large else work.rows(progress, report)
-    with suppress(TooLong), writing(engine, patient=True, with_broken=True) as session:
-        work.allow(session, actor)
-        work.begin(session, actor.signature)
-        if work.meaning is None and lookups.is_imported(session, work.content_hash):
-            report.already_imported = True
-            return report
-        if is_broken_off(session, engine, work) or is_large:
-            raise TooLong
-        work.join(session, rows, report, is_awaited=is_awaited)
-        work.set_meanings(session, report, actor.signature)
-        if work.dry_run or report.adds_nothing:
-            session.rollback()
-            store.forget_written(session)
-        else:
-            work.record(session, report, actor.signature)
-        return report
-    return None
 
 
 @contextmanager

@@ -107,12 +107,36 @@ _KINDS = _kinds()
 # ---------------------------------------------------------------- what is read
 
 
-def verdicts(session: Session) -> Iterator[Columns]:
+def verdicts(session: Session, kind: str = "verdict") -> Iterator[Columns]:
     """What judges, their older prompts and their repeats say of criteria, as the session shows it; nothing that was taken back or replaced.
 
-    In parts, by number of the verdict: verdict_id, response_id, criterion_id, rater_id, code (of `SAID`).
+    In parts, by number of the verdict: verdict_id, response_id, criterion_id, rater_id, code (of `SAID`). `kind` level: likewise of the level of care that
+    responses advise, without criterion_id, with confidence in [0, 1] or NaN; read: what physicians say of criteria, as `reads` has it.
     """
-    return _said(session, "verdict")
+    parts = showing.parts(session.connection())
+    gone, off = numbers(session, replaced()), {}
+    if hidden := parts & {showing.HIDDEN, showing.WITHDRAWN}:
+        gone |= numbers(session, _hidden_rows("verdict", hidden))
+        for table in ("response", "criterion"):  # what stands on a hidden row is hidden with it
+            on_hidden = select(STORED[table].c.id).where(
+                STORED[table].c.example_id.in_(_hidden_rows("example", hidden))
+            )
+            off[f"{table}_id"] = numbers(session, _hidden_rows(table, hidden)) | numbers(session, on_hidden)
+    replacing = np.array(sorted(gone), dtype=np.int64)
+    for batch in _batches(session, kind):
+        if not len(batch):
+            continue
+        found = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
+        number = found["verdict_id"] = found.pop("id")
+        first, last = np.searchsorted(replacing, (number[0], number[-1] + 1))
+        shown = [~np.isin(number, replacing[first:last])] if first < last else []
+        shown += [~np.isin(found[name], list(rows)) for name, rows in off.items() if rows and name in found]
+        if shown:
+            kept = np.logical_and.reduce(shown)
+            found = {name: column[kept] for name, column in found.items()}
+        if showing.MERGED in parts:
+            found["rater_id"] = _as_merged(session, "rater", found["rater_id"])
+        yield found
 
 
 def labels_of_raters(session: Session, item_ids: npt.NDArray[np.int64]) -> dict[int, npt.NDArray[Any]]:
@@ -153,14 +177,9 @@ def n_labels(session: Session) -> tuple[Counter[int], Counter[int]]:
     """How many labels each judge's prompt, or repeat of it, has given, by its number: of criteria, and of levels of care."""
     of_criteria, of_levels = Counter[int](), Counter[int]()
     for kind, n_of in (("verdict", of_criteria), ("level", of_levels)):
-        for part in _said(session, kind):
+        for part in verdicts(session, kind):
             n_of.update(dict(enumerate(np.bincount(part["rater_id"]).tolist())))
     return +of_criteria, +of_levels
-
-
-def levels(session: Session) -> Iterator[Columns]:
-    """Likewise what they say of the level of care that responses advise: response_id, rater_id, code, confidence in [0, 1] or NaN."""
-    return _said(session, "level")
 
 
 def reads(session: Session) -> Columns:
@@ -169,7 +188,7 @@ def reads(session: Session) -> Columns:
     Beside the columns of `verdicts`: example_id, stage (of `STAGES`), selection (of `SELECTIONS`; -1: none), blinded (1, 0; -1: not known), and
     inclusion_probability (NaN: not known).
     """
-    parts = list(_said(session, "read"))
+    parts = list(verdicts(session, "read"))
     names = ["verdict_id", *(name for name in _KINDS["read"].columns if name != "id")]
     return {
         name: np.concatenate([part[name] for part in parts]) if parts else np.array([], dtype=np.int64)
@@ -201,33 +220,6 @@ def responses(session: Session) -> tuple[Columns, list[str]]:
         names = sorted(set(called))
         found["evaluation"] = np.array([names.index(name) for name in called], dtype=np.int64)[found["evaluation"]]
     return found, names
-
-
-def _said(session: Session, kind: str) -> Iterator[Columns]:
-    parts = showing.parts(session.connection())
-    gone, off = numbers(session, replaced()), {}
-    if hidden := parts & {showing.HIDDEN, showing.WITHDRAWN}:
-        gone |= numbers(session, _hidden_rows("verdict", hidden))
-        for table in ("response", "criterion"):  # what stands on a hidden row is hidden with it
-            on_hidden = select(STORED[table].c.id).where(
-                STORED[table].c.example_id.in_(_hidden_rows("example", hidden))
-            )
-            off[f"{table}_id"] = numbers(session, _hidden_rows(table, hidden)) | numbers(session, on_hidden)
-    replacing = np.array(sorted(gone), dtype=np.int64)
-    for batch in _batches(session, kind):
-        if not len(batch):
-            continue
-        found = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
-        number = found["verdict_id"] = found.pop("id")
-        first, last = np.searchsorted(replacing, (number[0], number[-1] + 1))
-        shown = [~np.isin(number, replacing[first:last])] if first < last else []
-        shown += [~np.isin(found[name], list(rows)) for name, rows in off.items() if rows and name in found]
-        if shown:
-            kept = np.logical_and.reduce(shown)
-            found = {name: column[kept] for name, column in found.items()}
-        if showing.MERGED in parts:
-            found["rater_id"] = _as_merged(session, "rater", found["rater_id"])
-        yield found
 
 
 def _hidden_rows(table: str, parts: frozenset[str]) -> Any:

@@ -64,7 +64,7 @@ def _levels(session: Session, samples: pd.DataFrame, names: dict[int, str]) -> t
     said: dict[int, npt.NDArray[np.int8]] = {}  # by judge and sample, the label's code; -1: none
     stated = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))]
     place_of = _rows_by_number(samples)
-    for part in snapshot.levels(session):
+    for part in snapshot.verdicts(session, "level"):
         place = place_of.take(part["response_id"], mode="clip")
         known = (place >= 0) & (part["response_id"] < len(place_of)) & np.isin(part["rater_id"], list(names))
         place, raters, codes, confidence = (column[known] for column in (place, *(part[name] for name in _SAID)))

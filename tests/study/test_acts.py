@@ -126,7 +126,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "study.acting.state_analysis": ("state_analysis", lambda w, a, _f, _n: acting.state_analysis(w.engine, Analysis(), actor=a)),
     "study.acting.set_guideline": ("assign", lambda w, a, _, n: acting.set_guideline(w.engine, f"Version {n}.", actor=a)),
     "study.acting.set_rules": ("assign", lambda w, a, _, n: acting.set_rules(w.engine, Rules(check_share=n / 1000), actor=a)),
-    "importing.staging.at_once": ("import", lambda w, a, folder, n: import_file(w.engine, a_file(folder, n), dataset="d", actor=a)),
+    "importing.import_file": ("import", lambda w, a, folder, n: import_file(w.engine, a_file(folder, n), dataset="d", actor=a)),
     "importing.staging._begun": ("import", lambda w, a, folder, n: imported_in_parts(w.engine, a_file(folder, n), dataset="d", actor=a)),
     "importing.staging.give_up": ("import", lambda w, a, _f, _n: given_up(w, a)),
     "triage.read_levels": ("import", lambda w, a, _f, _n: triage_acts.read_levels(w.engine, actor=a)),

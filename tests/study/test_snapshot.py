@@ -59,7 +59,7 @@ def agrees(engine: Engine) -> None:
             plain = select(*(response[name] for name in names), *counted).order_by(response.id)
             answered = [tuple(row) for row in session.connection().execute(plain)]
             assert told(snapshot.verdicts(session), "criterion_id") == on_criteria
-            assert told(snapshot.levels(session), "confidence") == of_levels
+            assert told(snapshot.verdicts(session, "level"), "confidence") == of_levels
             assert read(session) == read_plainly(session)
             found, evaluations = snapshot.responses(session)
             named = [evaluations[code] for code in found["evaluation"].tolist()]

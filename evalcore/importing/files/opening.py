@@ -63,21 +63,33 @@ class Opened:
     kind: Kind
     names: OwnNames | None = None
 
-    def rows(self, options: Options, progress: Progress, left: Counts | None) -> Rows:
-        """The rows; progress is told the bytes read, and `left`, if it is wanted, the fields of what could be read that the format does not read."""
+    def rows(self, options: Options, progress: Progress, left: Counts | None, *, as_cells: bool = False) -> Rows:
+        """The rows, or (`as_cells`) the cells of each; progress is told the bytes read, and `left` the fields that the format does not read."""
+        counts: Counts = {} if left is None else left
+        sources: dict[Kind, Callable[[Progress], Given]] = {
+            Kind.DOCUMENT: partial(self._entries, counts),
+            Kind.PARQUET: partial(self._parquet, counts),
+            Kind.LOG: self._samples,
+            Kind.TABLE: self._csv,
+            Kind.LINES: self._json_lines,
+            Kind.OBJECTS: self._objects,
+            Kind.SHEET: self._sheet,
+        }
         read: Callable[..., Iterable[Any]] | None = self.format.read
         if self.kind is Kind.LOG:
             read = partial(inspect_logs.read, known=self.log.known)
         elif self.kind in _OF_CELLS or read is None:
             read = self.format.read_cells
         columns, others = None, list[str]()
-        for number, given in self._given(progress, {} if left is None else left):
+        for number, given in sources[self.kind](progress):
             is_fault = isinstance(given, RowFault)
             try:
-                if self.names is not None and not is_fault:
+                if as_cells or is_fault:
+                    found = given
+                elif self.names is not None:
                     found = self._by_names(self.names, given, number, options)
                 else:
-                    found = given if read is None or is_fault else list(read(given, number, options))
+                    found = given if read is None else list(read(given, number, options))
             except RowFault as fault:
                 yield number, fault
                 continue
@@ -95,8 +107,9 @@ class Opened:
 
     def first_rows(self, n: int) -> list[tuple[int, dict[str, str]]]:
         """The first rows as cells, each with its number, up to some megabytes; ImportFailed: one cannot be read."""
+        rows: Given = self.rows(Options(), lambda _done: None, None, as_cells=True)
         found, n_bytes = [], 0
-        for number, given in islice(self._given(lambda _done: None, {}), n):
+        for number, given in islice(rows, n):
             if isinstance(given, RowFault):
                 raise ImportFailed([f"{self.name}{f' {self.kind.row_word} {number}' if number else ''}: {given}"])
             found.append((number, given))
@@ -104,17 +117,6 @@ class Opened:
             if n_bytes > MOST_SAMPLED:
                 break
         return found
-
-    def _given(self, progress: Progress, left: Counts) -> Given:
-        told = {Kind.DOCUMENT: partial(self._entries, left), Kind.PARQUET: partial(self._parquet, left)}
-        source = {
-            Kind.LOG: self._samples,
-            Kind.TABLE: self._csv,
-            Kind.LINES: self._json_lines,
-            Kind.OBJECTS: self._objects,
-            Kind.SHEET: self._sheet,
-        }
-        return (told | source)[self.kind](progress)
 
     def _by_names(self, names: OwnNames, given: dict[str, str], number: int, options: Options) -> list[Any]:
         if self.kind in _OF_CELLS and (missing := names.missing(given)):
