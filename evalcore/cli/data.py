@@ -109,9 +109,8 @@ def _mapping(engine: "Engine", name: str) -> Any:
     if name in known and not path.exists():
         return known[name]
     if not path.exists():
-        refuse(
-            f"--mapping: expected a file or one of the study's mappings {', '.join(known) or '(it keeps none)'}, got {name}"
-        )
+        msg = f"--mapping: expected a file or one of the study's mappings {', '.join(known) or '(it keeps none)'}, got {name}"
+        refuse(msg)
     return mapping.parse(console.content(path).decode(errors="replace"), path.name)
 
 

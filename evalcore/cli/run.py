@@ -168,9 +168,8 @@ def _ask(
                 known = queries.datasets(session)
                 fitting = [one for one in known if (queries.models_of(session, one) if to_judge else one != CASES)]
             if not fitting:
-                refuse(
-                    f"The study has no {'responses to judge' if to_judge else 'examples to answer'}: see `overread import`"
-                )
+                msg = f"The study has no {'responses to judge' if to_judge else 'examples to answer'}: see `overread import`"
+                refuse(msg)
             if len(fitting) > 1:
                 refuse(f"--dataset: the study holds several, say which: {', '.join(fitting)}")
             dataset = fitting[0]

@@ -70,9 +70,8 @@ def invite(name: Name, db: Db = None) -> None:
     """Print a link with which a person of the study signs in the first time: 14 days, one use."""
     signing_in = provider()
     if signing_in is None:
-        refuse(
-            "Nobody signs in on this server yet. Set OVERREAD_PUBLIC_URL and the OVERREAD_OIDC_ variables first (docs/sign-in.md)."
-        )
+        msg = "Nobody signs in on this server yet. Set OVERREAD_PUBLIC_URL and the OVERREAD_OIDC_ variables first (docs/sign-in.md)."
+        refuse(msg)
     with study(db) as engine:
         token = acts.invite(engine, name, actor=actor(engine))
     out.print(served.invitation_link(signing_in.public_url, db or settings().db, token), markup=False)

@@ -118,9 +118,8 @@ def inspect_scores(engine: Engine, part: Part | None = None) -> Scores:
         first = rows[0]
         key = sample_id_of(first["prompt_id"], str(text["messages"])), int(first["sample_index"]) + 1
         if key in seen:
-            refuse(
-                f"id: expected one response of {key[0]!r} in epoch {key[1]}, got responses {seen[key]} and {number}: choose a data set"
-            )
+            msg = f"id: expected one response of {key[0]!r} in epoch {key[1]}, got responses {seen[key]} and {number}: choose a data set"
+            refuse(msg)
         seen[key] = int(str(number))
         criteria: list[dict[str, Any]] = [
             {"position": row["position"], "criterion": row["criterion"], "points": row["points"]}

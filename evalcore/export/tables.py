@@ -414,9 +414,8 @@ def _one_dataset(session: Session, part: Part) -> str:
     if part.dataset is None and len(known) == 1:
         return known[0]
     if part.dataset not in known:
-        refuse(
-            f"data set: expected one of {', '.join(known) or 'none, the study has no examples'}, got {part.dataset or 'none'}: choose one"
-        )
+        msg = f"data set: expected one of {', '.join(known) or 'none, the study has no examples'}, got {part.dataset or 'none'}: choose one"
+        refuse(msg)
     return part.dataset
 
 

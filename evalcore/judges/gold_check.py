@@ -119,9 +119,8 @@ def read_gold(content: bytes, name: str) -> list[dict[str, Any]]:
     try:
         missing = [column for column in NEEDED if column not in (reader.fieldnames or ())]
         if missing:
-            refuse(
-                f"{name} line 1: expected the labels that `overread export labels.csv` writes, got no column {', '.join(missing)}"
-            )
+            msg = f"{name} line 1: expected the labels that `overread export labels.csv` writes, got no column {', '.join(missing)}"
+            refuse(msg)
         line = reader.line_num + 1
         for cells in reader:
             row = {column: unguarded(cell or "") for column, cell in cells.items() if column}
@@ -250,9 +249,8 @@ def _items(session: Session, gold: Collection[Mapping[str, Any]], name: str) -> 
         number, example = response
         criterion, text = rubric[example, position]
         if asked is not None and asked.split() != text.split():
-            refuse(
-                f"{place}: criterion: expected {shown(text)}, as in the study at position {position}, got {shown(asked)}"
-            )
+            msg = f"{place}: criterion: expected {shown(text)}, as in the study at position {position}, got {shown(asked)}"
+            refuse(msg)
         item = number * frames.ITEM_BASE + criterion
         if item in lines:
             refuse(f"{place}: expected each item once, got that of line {lines[item]} again")
@@ -272,9 +270,8 @@ def _response(
     if len(fitting) > 1:
         fitting = [one for one in fitting if one[0] == row["response_id"]] or fitting
     if len(fitting) > 1:
-        refuse(
-            f"{place}: expected one response of {row['model']} (evaluation and sample_index, or response_id of this study, tell which), got {len(fitting)}"
-        )
+        msg = f"{place}: expected one response of {row['model']} (evaluation and sample_index, or response_id of this study, tell which), got {len(fitting)}"
+        refuse(msg)
     return fitting[0] if fitting else None
 
 

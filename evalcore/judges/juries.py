@@ -117,9 +117,8 @@ def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
     if name in (schema.PARSER, schema.RULES, MAJORITY) or any(
         not rater.version.startswith(schema.JURY) for rater in named
     ):
-        refuse(
-            f"--name: {name!r} is the name of a judge; give the jury another name, so that the judge keeps its own verdicts"
-        )
+        msg = f"--name: {name!r} is the name of a judge; give the jury another name, so that the judge keeps its own verdicts"
+        refuse(msg)
     return tuple(rater.rater_id for rater in named)
 
 

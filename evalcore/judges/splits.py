@@ -68,9 +68,8 @@ def check_shares(shares: Sequence[int]) -> tuple[int, int, int]:
     """The shares, where they add up to 100; else an OverreadError."""
     train, dev, test = shares
     if min(shares) < 0 or sum(shares) != _WHOLE:
-        refuse(
-            f"shares: expected percentages from 0 that add up to {_WHOLE}, got {' + '.join(map(str, shares))} = {sum(shares)}"
-        )
+        msg = f"shares: expected percentages from 0 that add up to {_WHOLE}, got {' + '.join(map(str, shares))} = {sum(shares)}"
+        refuse(msg)
     return train, dev, test
 
 

@@ -201,9 +201,8 @@ class _Grid:
         if not is_known.all():
             unknown = np.flatnonzero(~is_known)
             one = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
-            refuse(
-                f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {one}: the database is damaged"
-            )
+            msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {one}: the database is damaged"
+            refuse(msg)
         return self._before[rows] + places
 
     def items(self, is_item: Truths) -> pd.DataFrame:

@@ -160,9 +160,8 @@ def check_prompt(spec: RunSpec, *, of: str = "") -> None:
     """Raise RunRefused where a run was asked with another prompt than this version of Overread has."""
     version = prompt_version(spec)
     if spec.prompt_version != version:
-        refuse(
-            f"{of}prompt: expected {version!r}, with which this version of Overread asks, got {spec.prompt_version!r}; start a new run"
-        )
+        msg = f"{of}prompt: expected {version!r}, with which this version of Overread asks, got {spec.prompt_version!r}; start a new run"
+        refuse(msg)
 
 
 def _check(session: Session, spec: RunSpec) -> None:

@@ -96,9 +96,8 @@ def own_prompt(content: bytes, name: str) -> OwnPrompt:
     """A prompt of one's own from its file, whose name without its ending is that of the prompt; its fields are checked once it is known what is judged."""
     stem = name.rpartition("/")[2].partition(".")[0]
     if not _NAME.fullmatch(stem) or stem in OURS:
-        refuse(
-            f"prompt: expected a file named by letters, digits, hyphens and underscores, and not {', '.join(OURS)}, got {name[:80]!r}"
-        )
+        msg = f"prompt: expected a file named by letters, digits, hyphens and underscores, and not {', '.join(OURS)}, got {name[:80]!r}"
+        refuse(msg)
     if len(content) > MOST_BYTES:
         refuse(f"prompt {name}: expected at most {MOST_BYTES:,} bytes, got {len(content):,}")
     try:
@@ -118,9 +117,8 @@ def check_fields(own: OwnPrompt, *, of_levels: bool) -> None:
     wrong += [f"it has {{{field}}} {named.count(field)} times" for field in known if named.count(field) > 1]
     if wrong:
         may = "" if of_levels else f", and {{{POINTS}}} if wanted"
-        refuse(
-            f"prompt {own.name}: expected {', '.join(f'{{{field}}}' for field in needed)} once each{may}; {'; '.join(wrong)}"
-        )
+        msg = f"prompt {own.name}: expected {', '.join(f'{{{field}}}' for field in needed)} once each{may}; {'; '.join(wrong)}"
+        refuse(msg)
 
 
 # ---------------------------------------------------------------- a judge's reply

@@ -85,9 +85,8 @@ def provider_of(said: Settings) -> Provider | None:
     missing = [name for name, value in wanted.items() if not value]
     if len(missing) == len(wanted):
         if said.allowed_domains or said.allowed_groups:
-            refuse(
-                "OVERREAD_ALLOWED_DOMAINS and OVERREAD_ALLOWED_GROUPS are for sign-in: set OVERREAD_PUBLIC_URL and the OVERREAD_OIDC_ variables too."
-            )
+            msg = "OVERREAD_ALLOWED_DOMAINS and OVERREAD_ALLOWED_GROUPS are for sign-in: set OVERREAD_PUBLIC_URL and the OVERREAD_OIDC_ variables too."
+            refuse(msg)
         return None
     if missing:
         refuse(f"Sign-in: expected all of {', '.join(wanted)}, got no {' and no '.join(missing)}.")

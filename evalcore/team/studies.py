@@ -99,9 +99,8 @@ def _read(path: Path, _written: int) -> tuple[Mapping[str, Study], str]:
 
 def _check_name(name: str) -> None:
     if not NAME.fullmatch(name) or name in RESERVED:
-        refuse(
-            f"studies: expected a name of small letters, digits and hyphens that is no page of Overread, got {name[:60]!r}"
-        )
+        msg = f"studies: expected a name of small letters, digits and hyphens that is no page of Overread, got {name[:60]!r}"
+        refuse(msg)
 
 
 def add(path: Path, name: str, *, db: str, title: str) -> None:

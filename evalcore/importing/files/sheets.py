@@ -111,9 +111,8 @@ def _check_calculated(line: Sequence[Any], own: Sequence[Any]) -> None:
     for one, formula in zip(line, own, strict=False):
         if one.value is None and formula.value is not None:
             place = f"cell {get_column_letter(formula.column)}{formula.row}"
-            refuse_row(
-                f"{place}: expected a value, got a formula that was never calculated: open the file in Excel and save it, or paste values"
-            )
+            msg = f"{place}: expected a value, got a formula that was never calculated: open the file in Excel and save it, or paste values"
+            refuse_row(msg)
 
 
 def _text(one: ReadOnlyCell) -> str:
