@@ -118,7 +118,11 @@ class Examples:
     def load(self, dataset: str, prompt_ids: Collection[str]) -> None:
         """Start a batch: fetch what the study holds of these examples."""
         self._called, self._dataset = dataset, self._context.stored("dataset", dataset)
-        self._forget_what_may_be_old()
+        # what is kept is of use while nobody else has acted, and nothing of a batch was left unwritten for a fault
+        newest = last_event(self._session)
+        if self._context.faults.count or newest not in (self._newest_event, self._session.info.get(OWN_EVENT)):
+            self._forget()
+        self._newest_event = newest
         kept = [one for name in prompt_ids if (one := self._kept.get((dataset, name))) is not None]
         self.known = {one.prompt_id: one for one in sorted(kept, key=lambda one: one.number or 0)}
         wanted = set(prompt_ids).difference(self.known)
@@ -135,13 +139,6 @@ class Examples:
             self.known[row["prompt_id"]] = KnownExample(
                 rubric=criteria[number], tags=tags, subsets=subsets[number], number=number, **held
             )
-
-    def _forget_what_may_be_old(self) -> None:
-        """What is kept is of use while nobody else has acted, and nothing of a batch was left unwritten for a fault."""
-        newest = last_event(self._session)
-        if self._context.faults.count or newest not in (self._newest_event, self._session.info.get(OWN_EVENT)):
-            self._forget()
-        self._newest_event = newest
 
     def _forget(self) -> None:
         self._kept.clear()

@@ -101,9 +101,11 @@ class OwnNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     def _said(self, field: str, value: Any) -> str:
         if field in SPOKEN:
-            value = _as_turns(value)
+            value = turns_of(decoded(value)) or value
         elif field in ANSWERS:
-            value = _last_words(value)
+            found = decoded(value)
+            turns = turns_of([found] if isinstance(found, Mapping) else found)
+            value = turns[-1]["content"] if turns and turns[-1]["role"] == "assistant" else value
         text = cell(field, value, ())
         if field not in (GRADE, LABEL) or not text:
             return text
@@ -205,17 +207,6 @@ def turns_of(value: Any) -> list[dict[str, str]] | None:
     return turns or None
 
 
-def _as_turns(value: Any) -> Any:
-    return turns_of(decoded(value)) or value
-
-
-def _last_words(value: Any) -> Any:
-    """The answer of a message, or of the last of several."""
-    found = decoded(value)
-    turns = turns_of([found] if isinstance(found, Mapping) else found)
-    return turns[-1]["content"] if turns and turns[-1]["role"] == "assistant" else value
-
-
 def as_number(text: str) -> float | None:
     """A number that somebody wrote; None for any other text."""
     try:
@@ -292,7 +283,10 @@ def parse(text: str, name: str) -> OwnNames:
         ("columns", found.columns),
         *((f"several[{n}]", one) for n, one in enumerate(found.several)),
     ):
-        _check_columns(name, place, columns, fields)
+        for path, field in columns.items():
+            if field not in fields:
+                _refuse(name, f"{place}.{path}", f"one of {', '.join(sorted(fields))}", field)
+            _check_path(name, place, path)
         if twice := [field for field in fields if list((found.columns | columns).values()).count(field) > 1]:
             _refuse(name, place, "each field from one column", f"{sorted(twice)[0]} from several")
     if found.each:
@@ -300,13 +294,6 @@ def parse(text: str, name: str) -> OwnNames:
     if both := set(map(str.casefold, found.met)) & set(map(str.casefold, found.not_met)):
         _refuse(name, "met", "other words than not_met", sorted(both)[0])
     return found
-
-
-def _check_columns(name: str, place: str, columns: Mapping[str, str], fields: frozenset[str]) -> None:
-    for path, field in columns.items():
-        if field not in fields:
-            _refuse(name, f"{place}.{path}", f"one of {', '.join(sorted(fields))}", field)
-        _check_path(name, place, path)
 
 
 def _check_path(name: str, place: str, path: str) -> None:

@@ -148,14 +148,6 @@ ITEM_COLUMNS = [
 ]  # fmt: skip
 
 
-def standing_marks(marks: pd.DataFrame) -> pd.DataFrame:
-    """Of each physician's verdicts on an item the newest, adjudications apart: rows of `rubric.blind_read_queries.read_marks`."""
-    words = in_order(marks)
-    reads = words.loc[words["stage"].ne(Stage.ADJUDICATED)]
-    last = reads.groupby(["response_id", "criterion_id", "rater_id"])["verdict_id"].last()
-    return words.loc[words["stage"].eq(Stage.ADJUDICATED) | words["verdict_id"].isin(last)]
-
-
 def overridden_items(marks: pd.DataFrame, judge: str) -> pd.DataFrame:
     """How many items of each example physicians have read, overridden, and read differently from one another.
 
@@ -164,7 +156,10 @@ def overridden_items(marks: pd.DataFrame, judge: str) -> pd.DataFrame:
         adjudicated is none).
     """
     item = ["example_id", "response_id", "criterion_id"]
-    standing = standing_marks(marks)
+    words = in_order(marks)
+    reads = words.loc[words["stage"].ne(Stage.ADJUDICATED)]
+    last = reads.groupby(["response_id", "criterion_id", "rater_id"])["verdict_id"].last()
+    standing = words.loc[words["stage"].eq(Stage.ADJUDICATED) | words["verdict_id"].isin(last)]
     settled = standing.loc[standing["stage"].eq(Stage.ADJUDICATED), item].drop_duplicates().assign(settled=True)
     reads = standing.loc[standing["stage"].ne(Stage.ADJUDICATED)]
     items = reads.groupby(item)["label"].nunique().rename("n_labels").reset_index().merge(settled, on=item, how="outer")

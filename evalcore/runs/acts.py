@@ -38,20 +38,18 @@ def start(
     with reading(engine) as session:
         allow(session, actor, check_can_run)
         if settings().public_url and not isinstance(actor, schema.Administrator):
-            _check_is_listed(spec)
+            # an address typed on a page would be a way into the hospital's network
+            path = models_file()
+            listed = known_models(path).values() if path else ()
+            if spec.model.base_url not in {model.base_url for model in listed}:
+                refuse(
+                    f"model {spec.model.name!r}: expected an address of the server's file of models, got another one"
+                )
         _check(session, spec)
     with act(engine, actor, check_can_run) as session:
         return store.start_run(
             session, spec, actor=actor.signature, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures
         )
-
-
-def _check_is_listed(spec: RunSpec) -> None:
-    """A server asks only the addresses of its file: one typed on a page would be a way into the hospital's network."""
-    path = models_file()
-    listed = known_models(path).values() if path else ()
-    if spec.model.base_url not in {model.base_url for model in listed}:
-        refuse(f"model {spec.model.name!r}: expected an address of the server's file of models, got another one")
 
 
 def stop(engine: Engine, run_id: int, *, actor: schema.Viewer) -> None:

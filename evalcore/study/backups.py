@@ -212,7 +212,12 @@ def copy_study(source: str, target: str) -> ChainReport:
                 if table.name not in SEARCH:
                     _copy(session.connection(), connection, table)
             with Session(connection) as copied:
-                _leave_for_search(copied)
+                bulk = store.Bulk(copied)
+                for part in _parts(copied, EXAMPLE.id):
+                    bulk.await_index(browse.conversation_texts(copied, part), are_examples=True)
+                for part in _parts(copied, RESPONSE.id):
+                    bulk.await_index(browse.response_texts(copied, RESPONSE.id.in_(part)))
+                bulk.await_index(browse.case_texts(copied))
             upgrade(connection)
         store.index_texts(into)
         with reading(into) as session:
@@ -255,16 +260,6 @@ def _copy(source: Connection, target: Connection, table: Table) -> None:
         refuse(f"{table.name}: expected {n_rows:,} rows in the copy, got {n_copied:,}. Nothing was copied.")
     if target.dialect.name == "postgresql":
         set_sequence(target, table.name)
-
-
-def _leave_for_search(session: Session) -> None:
-    """Leave every text for the search, which takes it up later: a conversation with its criteria, a response with what is said of it."""
-    bulk = store.Bulk(session)
-    for part in _parts(session, EXAMPLE.id):
-        bulk.await_index(browse.conversation_texts(session, part), are_examples=True)
-    for part in _parts(session, RESPONSE.id):
-        bulk.await_index(browse.response_texts(session, RESPONSE.id.in_(part)))
-    bulk.await_index(browse.case_texts(session))
 
 
 def _parts(session: Session, number: Any) -> Iterator[list[int]]:

@@ -482,7 +482,11 @@ def migrate(engine: Engine) -> Path | None:
         present = _revision(connection)
         if present == _revisions()[-1]:
             return None
-        _check_is_ours(engine, connection, present)
+        if present is None and inspect(connection).get_table_names():
+            msg = f"{_shown(engine)} is a database of something else: it has tables, and none of them is a study's. Nothing was changed."
+            raise OverreadError(msg)
+        if present is not None:
+            check_revision(_shown(engine), present)
         _check_may_migrate(engine, connection)
         copy = _copy_sqlite(engine, present) if present is not None else None
         upgrade(connection)
@@ -505,14 +509,6 @@ def migrations(connection: Connection | None = None) -> "Config":
     config.set_main_option("script_location", str(files("evalcore.study") / "migrations"))
     config.attributes["connection"] = connection
     return config
-
-
-def _check_is_ours(engine: Engine, connection: Connection, present: str | None) -> None:
-    if present is None and inspect(connection).get_table_names():
-        msg = f"{_shown(engine)} is a database of something else: it has tables, and none of them is a study's. Nothing was changed."
-        raise OverreadError(msg)
-    if present is not None:
-        check_revision(_shown(engine), present)
 
 
 def check_revision(study: str, revision: str) -> None:

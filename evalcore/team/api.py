@@ -117,7 +117,11 @@ class Api:
             engine, viewer = self._let_in(request, study)
             answer = _read(engine, viewer, what, request)
         except (OverreadError, DatabaseFault) as error:
-            return _refusal(error, always)
+            if isinstance(error, Refused):
+                return _sentence(error.status, str(error), {**always, **error.headers})
+            if isinstance(error, DatabaseFault):
+                return _sentence(503, str(error), {**always, "retry-after": "5"})
+            return _sentence(403 if isinstance(error, NotAllowed) else 400, str(error), always)
         answer.headers.update(always)
         return answer
 
@@ -135,14 +139,6 @@ class Api:
         if engine is None or viewer is None:
             raise Refused(401, NO_KEY, www_authenticate="Bearer")
         return engine, viewer
-
-
-def _refusal(error: OverreadError | DatabaseFault, headers: Mapping[str, str]) -> Response:
-    if isinstance(error, Refused):
-        return _sentence(error.status, str(error), {**headers, **error.headers})
-    if isinstance(error, DatabaseFault):
-        return _sentence(503, str(error), {**headers, "retry-after": "5"})
-    return _sentence(403 if isinstance(error, NotAllowed) else 400, str(error), headers)
 
 
 def _sentence(status: int, sentence: str, headers: Mapping[str, str]) -> Response:

@@ -124,7 +124,13 @@ class _Adjudicating(ItemPanel):
             st.html(stamp("Why the readers differed" + ("" if question.differ else ", if they did")))
             with st.container(horizontal=True, gap="small", key="settling_causes"):
                 self._choices(CONFLICT_KEYS, "because_{option}", "cause")
-            self._rationale()
+            name = NOTE + self._item
+            if name not in st.session_state:
+                st.session_state[name] = self._draft.rationale
+            said = st.text_area(
+                "Rationale, required", key=name, max_chars=MAX_NOTE, height=96, placeholder="Why this label holds. It is kept with the label."
+            )  # fmt: skip
+            self._draft.rationale = said or ""
             self._settle()
         with st.container(horizontal=True, gap="small", key="settling_moves"):
             if len(self.keys) > 1:
@@ -166,15 +172,6 @@ class _Adjudicating(ItemPanel):
         keep_notes()
         is_taken_back = what == "cause" and self._draft.cause == chosen
         setattr(self._draft, what, None if is_taken_back else chosen)
-
-    def _rationale(self) -> None:
-        name = NOTE + self._item
-        if name not in st.session_state:
-            st.session_state[name] = self._draft.rationale
-        said = st.text_area(
-            "Rationale, required", key=name, max_chars=MAX_NOTE, height=96, placeholder="Why this label holds. It is kept with the label."
-        )  # fmt: skip
-        self._draft.rationale = said or ""
 
     def _quote(self, selected: Selected, place: int) -> None:
         said = self.quotation(self._case.material.response, selected)

@@ -83,7 +83,12 @@ def _listing(listed: pd.DataFrame, judge: str) -> None:
             del columns[name]
     widths = {theme: THEME_WIDTH} | {column: max(SCORE_WIDTH, tables.width([name])) for column, name in scores.items()}
     widths |= {name: width for name, width in LAST.items() if name in columns}
-    widths["Conversation"] = _left_for_words(widths)
+    # where not all columns fit, the table scrolls sideways to Criteria, Turns and Language
+    room = tables.ROOM_PIXELS - BOX_WIDTH
+    left = room - sum(widths.values())
+    if left < LEAST_WORDS:
+        left = room - sum(width for name, width in widths.items() if name == "Physicians" or name not in LAST)
+    widths["Conversation"] = max(left, LEAST_WORDS)
     config: dict[str, Any] = {
         column: st.column_config.NumberColumn(
             scores.get(column), width=width, format="%.2f" if column in scores else None
@@ -107,15 +112,6 @@ def _listing(listed: pd.DataFrame, judge: str) -> None:
     blind = "Opening it shows its verdicts, and takes it out of your blind reads. "
     words = (blind if allows(check_can_read, viewer) else "") + (of_judge + left_out if judge and scores else "")
     st.html(html.foot(f"Click a row to open it. {words}"))
-
-
-def _left_for_words(widths: dict[str, int]) -> int:
-    """Where not all columns fit, Criteria, Turns and Language are at the end of the table, which scrolls sideways."""
-    room = tables.ROOM_PIXELS - BOX_WIDTH
-    left = room - sum(widths.values())
-    if left < LEAST_WORDS:
-        left = room - sum(width for name, width in widths.items() if name == "Physicians" or name not in LAST)
-    return max(left, LEAST_WORDS)
 
 
 def _marks(row: Any) -> str:

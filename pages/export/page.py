@@ -149,14 +149,6 @@ def split() -> Split:
     return Split(seed, check_shares(shares))
 
 
-def split_fields() -> None:
-    """Seed and shares of the sets."""
-    with st.container(horizontal=True):
-        st.number_input("Seed", 0, None, 0, key="export_seed", width=160, help="The same seed gives the same sets")
-        for name, label, share in zip(SETS, ("Train", "Development", "Test"), SHARES, strict=True):
-            st.number_input(f"{label} (%)", 0, 100, share, key=f"export_{name}", width=160)
-
-
 def make(what: str, file_format: str, chosen: export_tables.Part) -> bytes:
     """The file, once the button is pressed; it leaves an audit event."""
     if what == "split":
@@ -224,7 +216,10 @@ if hidden:
     st.html(html.notice(f"{len(hidden):,} {wait} {left_out}"))
 st.html(html.quiet(MEANING[what]))
 if what == "split":
-    split_fields()
+    with st.container(horizontal=True):
+        st.number_input("Seed", 0, None, 0, key="export_seed", width=160, help="The same seed gives the same sets")
+        for name, label, share in zip(SETS, ("Train", "Development", "Test"), SHARES, strict=True):
+            st.number_input(f"{label} (%)", 0, 100, share, key=f"export_{name}", width=160)
 if allows(check_can_read, viewer):
     st.html(html.quiet(SEEN))
 with common.shown_errors():

@@ -82,7 +82,14 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
         st.subheader("By category", anchor=False)
         _by_category(quality, judge)
     st.subheader("Sensitivity and specificity", anchor=False, help=glossary.helps("sensitivity, specificity"))
-    _error_rates(found["errors"])
+    grouping = st.segmented_control(
+        "By", list(GROUPINGS), default="Points' sign", required=True, key="judges_errors_by", bind="query-params"
+    )
+    rows = found["errors"].loc[found["errors"]["grouping"].isin([OVERALL, GROUPINGS[grouping or "Points' sign"]])]
+    order = {group: place for place, group in enumerate([OVERALL, *sorted(set(rows["group"]) - {OVERALL})])}
+    rows = rows.sort_values("group", key=lambda column: column.map(order), kind="stable")
+    alt = "Sensitivity and specificity by judge and kind of criterion"
+    tables.show(metric.error_columns(rows), key="quality_errors", alt=alt, names=("Judge",))
     n_cannot_assess, n_unlabelled = found["left_out"]
     st.html(
         html.foot(
@@ -159,14 +166,3 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
     mine = quality.loc[quality["grouping"].eq(CATEGORY) & quality["rater"].isin([judge, metric.TOGETHER])]
     for sentence in metric.undefined_words(mine):
         st.html(html.quiet(sentence))
-
-
-def _error_rates(errors: pd.DataFrame) -> None:
-    grouping = st.segmented_control(
-        "By", list(GROUPINGS), default="Points' sign", required=True, key="judges_errors_by", bind="query-params"
-    )
-    rows = errors.loc[errors["grouping"].isin([OVERALL, GROUPINGS[grouping or "Points' sign"]])]
-    order = {group: place for place, group in enumerate([OVERALL, *sorted(set(rows["group"]) - {OVERALL})])}
-    rows = rows.sort_values("group", key=lambda column: column.map(order), kind="stable")
-    alt = "Sensitivity and specificity by judge and kind of criterion"
-    tables.show(metric.error_columns(rows), key="quality_errors", alt=alt, names=("Judge",))

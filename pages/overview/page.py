@@ -46,14 +46,6 @@ def _next(viewer: Viewer) -> list[tuple[str, str, str]]:
     return found
 
 
-def _unanswered() -> None:
-    """The way to what readers have told the leads, while it waits for an answer."""
-    if n_waiting := common.ask(thread_queries.n_waiting, hidden):
-        words = f"Study: {counted(n_waiting, 'line from a reader waits', 'lines from readers wait')} for your answer"
-        icon = ":material/forum:"
-        st.page_link(routes.STUDY, label=words, icon=icon, query_params={"study_tab": "Reading"})
-
-
 def _lines(viewer: Viewer) -> list[str]:
     """What the viewer has read, and what is new in the study, for whom that matters."""
     lines = []
@@ -105,19 +97,6 @@ def _progress() -> None:
     )
 
 
-def _read_so_far() -> None:
-    """What each physician has read, from files too."""
-    readers = common.read("readers", hidden)
-    names = [
-        f"{html.reader_name(row.reader)}: {read_words(row.n_items, row.n_responses, row.n_cases)}"
-        for row in readers.head(MAX_READERS).itertuples()
-    ]
-    if len(readers) > MAX_READERS:
-        names.append(f"{len(readers) - MAX_READERS:,} more")
-    with st.expander(f"What {counted(len(readers), 'physician has', 'physicians have')} read so far, from files too"):
-        st.html(html.items(names))
-
-
 viewer = common.require()
 hidden = common.blind(viewer)
 counts = common.read("counts", hidden)
@@ -133,8 +112,10 @@ if not counts["examples"]:
     st.stop()
 is_of_study = bool(viewer.roles & policies.STUDY)
 with st.container(gap="xxsmall", key="next"):
-    if Role.LEAD in viewer.roles:
-        _unanswered()
+    if Role.LEAD in viewer.roles and (n_waiting := common.ask(thread_queries.n_waiting, hidden)):
+        words = counted(n_waiting, "line from a reader waits", "lines from readers wait")
+        reading, icon = {"study_tab": "Reading"}, ":material/forum:"
+        st.page_link(routes.STUDY, label=f"Study: {words} for your answer", icon=icon, query_params=reading)
     for page, icon, label in _next(viewer):
         st.page_link(routes.script(page), label=f"{routes.title(page)}: {label}", icon=f":material/{icon}:")
 if lines := _lines(viewer):
@@ -156,7 +137,15 @@ with st.container(horizontal=True):
     if counts["cases"]:
         st.page_link(routes.TRIAGE, label="See triage", icon=":material/emergency:")
 if is_of_study and counts["reviewers"]:
-    _read_so_far()
+    readers = common.read("readers", hidden)
+    names = [
+        f"{html.reader_name(row.reader)}: {read_words(row.n_items, row.n_responses, row.n_cases)}"
+        for row in readers.head(MAX_READERS).itertuples()
+    ]
+    if len(readers) > MAX_READERS:
+        names.append(f"{len(readers) - MAX_READERS:,} more")
+    with st.expander(f"What {counted(len(readers), 'physician has', 'physicians have')} read so far, from files too"):
+        st.html(html.items(names))
 st.session_state.setdefault(FOLD, "made_of" in st.query_params)
 with st.expander("Composition and coverage", key=FOLD, on_change="rerun") as fold:
     if fold.open:  # to count it takes long

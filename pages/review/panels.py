@@ -125,9 +125,16 @@ class ListPanel(ItemPanel):
 
     def draw(self) -> None:
         """The list, and below it the keys. What moves or answers runs before what shows where the reader is."""
-        self._keep_note()
+        drawn = st.session_state.get(f"{self._field}_drawn")
+        typed = str(st.session_state.get(self._field, "")).strip()
+        if self._field in st.session_state and drawn is not None and drawn[0] == self.key and typed != drawn[1]:
+            self._save_note(typed)
         self._replay()
-        self._hear()
+        heard = keys.heard()
+        if heard.quoted is not None:
+            self._quote(heard.quoted, self.at if heard.row is None else heard.row)
+        elif heard.row is not None and heard.row != self.at:
+            self.go(heard.row)
         with st.container(key="rows"):
             above, answers_place, below = st.container(), st.container(key="answers"), st.container()
         with st.container(key="bar"):
@@ -153,13 +160,6 @@ class ListPanel(ItemPanel):
 
     def _replay(self) -> None:
         """What was pressed since the last run and is drawn already, where the browser may draw it."""
-
-    def _hear(self) -> None:
-        heard = keys.heard()
-        if heard.quoted is not None:
-            self._quote(heard.quoted, self.at if heard.row is None else heard.row)
-        elif heard.row is not None and heard.row != self.at:
-            self.go(heard.row)
 
     def _answering(self) -> Mapping[str, Any] | None:
         return None
@@ -197,12 +197,6 @@ class ListPanel(ItemPanel):
     @property
     def _field(self) -> str:
         return f"note_{self.number}_{self.panel.name}_{st.session_state.get('n_quoted', 0)}"
-
-    def _keep_note(self) -> None:
-        drawn = st.session_state.get(f"{self._field}_drawn")
-        typed = str(st.session_state.get(self._field, "")).strip()
-        if self._field in st.session_state and drawn is not None and drawn[0] == self.key and typed != drawn[1]:
-            self._save_note(typed)
 
     def _note(self) -> None:
         stored = self._stored_note()
@@ -370,7 +364,10 @@ class Marking(ListPanel):
 
     def _last_row(self) -> None:
         if telling.is_open(self.number):
-            self._tell_row()
+            told = telling.form(self.number)
+            if told is not None and self.act(threads.tell, self.number, told.line, skip=told.skip):
+                telling.done(self.number, told, html.item_word(self.ask))
+                st.rerun()
         else:
             self._submit_row()
         with row("model_row"):
@@ -386,12 +383,6 @@ class Marking(ListPanel):
     @property
     def _absent(self) -> set[Press]:
         return super()._absent | (set() if self._offers_slip else {Press.SLIP})
-
-    def _tell_row(self) -> None:
-        told = telling.form(self.number)
-        if told is not None and self.act(threads.tell, self.number, told.line, skip=told.skip):
-            telling.done(self.number, told, html.item_word(self.ask))
-            st.rerun()
 
     def _submit_row(self) -> None:
         n_missing, n = len(reviewing.missing(list(self.keys), self._drafts)), len(self.keys)
@@ -475,7 +466,11 @@ class _Locked(ListPanel):
             waits, name = self.desk.state is ReadingState.LOCKED, f"go_on_{self.number}"
             pressed = waits and keys.press(Press.REVEAL, "Show the judge", name, type="primary")
             if pressed and self.act(reviewing.reveal, self.number):
-                self._say_agreed()
+                shown = reviewing.open_review(common.engine(), self.viewer, self.number, known=self.desk.material)
+                if shown.state is ReadingState.DONE:
+                    n_locked = common.ask(queries.n_locked, self.viewer)
+                    agreed = "; you and the judge agreed on everything" if {*self.keys} <= {*shown.judged} else ""
+                    st.session_state["review_done"] = f"{html.item_word(self.ask)} {n_locked:,} is locked{agreed}"
                 self._leave()
             words = "No slip" if self._is_slipping else "I slipped"
             if keys.press(Press.SLIP, words, f"slip_{self.number}"):
@@ -484,14 +479,6 @@ class _Locked(ListPanel):
                 st.session_state[SLIPPING] = self.number
                 st.rerun()
             super()._last_row()
-
-    def _say_agreed(self) -> None:
-        shown = reviewing.open_review(common.engine(), self.viewer, self.number, known=self.desk.material)
-        if shown.state is ReadingState.DONE:
-            n_locked = common.ask(queries.n_locked, self.viewer)
-            words = f"{html.item_word(self.ask)} {n_locked:,} is locked"
-            agreed = set(self.keys) <= set(shown.judged)
-            st.session_state["review_done"] = words + ("; you and the judge agreed on everything" if agreed else "")
 
 
 class DecidingPanel(ListPanel):

@@ -250,21 +250,17 @@ def _change(viewer: Viewer, found: pd.DataFrame, hidden: frozenset[int]) -> None
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(verb, key=f"amend_pause_{number}", icon=f":material/{icon}:"):
                 common.act(act, number, actor=viewer)
-            _queue(viewer, number)
+            kept = common.ask(registering.registered).get(number)
+            if kept is not None:
+                when = f"Queue frozen before the first read, on {common.local_day(kept.at)} by {kept.by}"
+                st.html(html.quiet(f"{when}. SHA-256 of its items, order, probabilities and seed: {kept.sha256}"))
+            elif st.button("Freeze the queue", key=f"amend_queue_{number}", icon=":material/ac_unit:", help=QUEUE_HELP):
+                common.act(registering.freeze_queue, number, actor=viewer)
         _form(f"hand_{number}", "Hand over", lambda: _hand_over(viewer, number, present, names))
         others = [name for name in names if name not in present]
         _form(f"add_{number}", "Add readers", lambda: _add(viewer, number, others))
         _form(f"extend_{number}", "Draw more", lambda: _extend(viewer, number, hidden))
         _form(f"cancel_{number}", "Cancel the assignment", lambda: _cancel(viewer, number))
-
-
-def _queue(viewer: Viewer, number: int) -> None:
-    kept = common.ask(registering.registered).get(number)
-    if kept is not None:
-        when = f"Queue frozen before the first read, on {common.local_day(kept.at)} by {kept.by}"
-        st.html(html.quiet(f"{when}. SHA-256 of its items, order, probabilities and seed: {kept.sha256}"))
-    elif st.button("Freeze the queue", key=f"amend_queue_{number}", icon=":material/ac_unit:", help=QUEUE_HELP):
-        common.act(registering.freeze_queue, number, actor=viewer)
 
 
 def _form(key: str, verb: str, fields: Any) -> None:

@@ -94,13 +94,20 @@ def ask(path: Path, name: str, number: str, options: Options) -> Choice | None:
     """What each column is; None: the file cannot be read, and a sentence says why. `number`: of the upload."""
     key = f"columns_{number}"
     try:
-        given = _sampled(path, name, number, st.session_state.get(f"{key}_rows"))
+        held: tuple[str, str | None, Sample] | None = st.session_state.get(_SAMPLE)
+        at = st.session_state.get(f"{key}_rows")
+        if held is None or held[:2] != (number, at):
+            held = st.session_state[_SAMPLE] = (number, at, sample(path, name, rows=at))
+        given = held[2]
     except ImportFailed as failed:
         st.html(html.notice(f"Nothing can be imported of {name}.", kind="error"))
         st.html(html.items(failed.faults))
         return None
     st.subheader("What each column is", anchor=False)
-    _first_rows(given)
+    rows = [cells for _, cells in given.rows[:N_ROWS]]
+    names = list(dict.fromkeys(name for cells in rows for name in cells))[:MOST_COLUMNS]
+    shown = {name: [_short(cells.get(name, "")) for cells in rows] for name in names}
+    tables.show(shown, key="columns_first", alt=f"The first {counted(len(rows), 'row')} of the file", names=names)
     known = common.ask(kept)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         begin = st.selectbox("Begin with", [PROPOSED, *known], key=f"{key}_begin") if known else PROPOSED
@@ -133,20 +140,6 @@ def ask(path: Path, name: str, number: str, options: Options) -> Choice | None:
             key=f"{key}_yaml", on_click="ignore", help="For overread import FILE --mapping THIS.yaml",
         )  # fmt: skip
     return Choice(names, lacks, keep_as.strip())
-
-
-def _sampled(path: Path, name: str, number: str, rows: str | None) -> Sample:
-    held: tuple[str, str | None, Sample] | None = st.session_state.get(_SAMPLE)
-    if held is None or held[:2] != (number, rows):
-        held = st.session_state[_SAMPLE] = (number, rows, sample(path, name, rows=rows))
-    return held[2]
-
-
-def _first_rows(given: Sample) -> None:
-    rows = [cells for _, cells in given.rows[:N_ROWS]]
-    names = list(dict.fromkeys(name for cells in rows for name in cells))[:MOST_COLUMNS]
-    shown = {name: [_short(cells.get(name, "")) for cells in rows] for name in names}
-    tables.show(shown, key="columns_first", alt=f"The first {counted(len(rows), 'row')} of the file", names=names)
 
 
 def _short(text: str) -> str:

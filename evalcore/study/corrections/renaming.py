@@ -106,7 +106,12 @@ def rename(engine: Engine, kind: Kind, was: str, name: str, *, merge: bool = Fal
             for part in _evaluations(session, was):
                 _call(session, "evaluation", part, name + part.removeprefix(was))
         if merge:
-            _make_one(session, kind, before, name)
+            connection, table = session.connection(), "model" if kind is Kind.MODEL else "rater"
+            for key, number in before.items():
+                if (as_id := _numbers(session, kind, name, besides=number).get(key)) is not None:
+                    of_table = _SAME.c.table_name == table
+                    connection.execute(sa.update(_SAME).where(of_table, _SAME.c.as_id == number).values(as_id=as_id))
+                    connection.execute(sa.insert(_SAME).values(table_name=table, row_id=number, as_id=as_id))
         detail = {"kind": kind, "was": was, "name": name, MENDED: digest(session)}
         action, subject = NAMES_MERGED if merge else RENAMED, f"{kind.words} {was}"
         append_event(session, actor=actor.signature, action=action, subject=subject, detail=detail)
@@ -135,19 +140,16 @@ def take_back(engine: Engine, kind: Kind, first_name: str, *, actor: Viewer) -> 
                     "Withdraw that import, then undo."
                 )
             for number in connection.execute(of_name).scalars().all():
-                _set_apart(connection, rows.name, number)
+                of_table = _SAME.c.table_name == rows.name
+                same = sa.select(_SAME.c.row_id).where(of_table, _SAME.c.as_id == number)
+                others = sorted(connection.execute(same).scalars())
+                of_row = (_SAME.c.row_id == number) | (_SAME.c.as_id == number)
+                connection.execute(sa.delete(_SAME).where(of_table, of_row))
+                for other in others[1:]:  # which are one with one another
+                    connection.execute(sa.insert(_SAME).values(table_name=rows.name, row_id=other, as_id=others[0]))
         detail = {"kind": kind, "was": of_kind[first_name], "name": first_name, MENDED: digest(session)}
         subject = f"{kind.words} {of_kind[first_name]}"
         append_event(session, actor=actor.signature, action=RENAMED, subject=subject, detail=detail)
-
-
-def _set_apart(connection: sa.Connection, table: str, number: int) -> None:
-    """A row stands for itself again; those that were one with it are one with one another."""
-    of_table = _SAME.c.table_name == table
-    others = sorted(connection.execute(sa.select(_SAME.c.row_id).where(of_table, _SAME.c.as_id == number)).scalars())
-    connection.execute(sa.delete(_SAME).where(of_table, (_SAME.c.row_id == number) | (_SAME.c.as_id == number)))
-    for other in others[1:]:
-        connection.execute(sa.insert(_SAME).values(table_name=table, row_id=other, as_id=others[0]))
 
 
 def _replaced(connection: sa.Connection, raters: sa.Select[int]) -> int:
@@ -216,12 +218,3 @@ def _evaluations(session: Session, dataset: str) -> list[str]:
     """The names of today under which responses to examples of a data set are kept: its own, and with a part."""
     found = session.connection().exec_driver_sql(f"SELECT DISTINCT dataset FROM {_rows('response')}")  # noqa: S608 - our own words
     return sorted(row[0] for row in found if row[0] == dataset or row[0].startswith(f"{dataset}_"))
-
-
-def _make_one(session: Session, kind: Kind, before: dict[str, int], name: str) -> None:
-    connection, table = session.connection(), "model" if kind is Kind.MODEL else "rater"
-    for key, number in before.items():
-        if (as_id := _numbers(session, kind, name, besides=number).get(key)) is not None:
-            of_table = _SAME.c.table_name == table
-            connection.execute(sa.update(_SAME).where(of_table, _SAME.c.as_id == number).values(as_id=as_id))
-            connection.execute(sa.insert(_SAME).values(table_name=table, row_id=number, as_id=as_id))
