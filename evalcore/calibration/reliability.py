@@ -392,9 +392,8 @@ def _fitted(items: Items, fold: Codes) -> tuple[Floats, Floats, list[str]]:
             continue
         sure = np.clip(items.confidence[mine], NEVER_SURE, 1 - NEVER_SURE)
         weight = items.weight[mine]
-        table = pd.DataFrame(
-            {"z": logit(sure), "fold": fold[mine], "weight": weight, "right": weight * items.right[mine]}
-        )
+        right = weight * items.right[mine]
+        table = pd.DataFrame({"z": logit(sure), "fold": fold[mine], "weight": weight, "right": right})
         # items of one confidence and fold as one: the likelihood is the same, and there are few
         table = table.groupby(["z", "fold"], as_index=False)[["weight", "right"]].sum()
         whole[number] = _temperature(table)

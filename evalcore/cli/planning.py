@@ -253,9 +253,8 @@ def list_(db: console.Db = None, as_json: console.Json = False) -> None:
     paused = made["paused_at"].notna().map({True: "paused", False: "open"})
     state = paused.mask(made["cancelled_at"].notna(), "cancelled")
     counts = {title: made[name] for name, title in TITLES.items()}
-    console.show(
-        {"number": made["assignment_id"], "question": made["ask"], **counts, "state": state, "readers": made["readers"]}
-    )
+    told = {"number": made["assignment_id"], "question": made["ask"], **counts}
+    console.show(told | {"state": state, "readers": made["readers"]})
     console.show({"reader": people["reader"], "locked": people["n_reads"], "begun": people["n_open"], "could take": people["n_waiting"],
           "a day": people["pace"].round(1), "days left": people["days"]})  # fmt: skip
     if (signing_in := provider()) is not None:

@@ -152,9 +152,8 @@ def keys(db: Db = None, as_json: Json = False) -> None:
     if as_json:
         print_json([msgspec.structs.asdict(one) for one in made])
         return
-    rows = {
-        name: [getattr(one, name) for one in made] for name in ("number", "person", "purpose", "state", "created_by")
-    }
+    names = ("number", "person", "purpose", "state", "created_by")
+    rows = {name: [getattr(one, name) for one in made] for name in names}
     show(rows | {"until": [f"{one.expires_at:%Y-%m-%d}" for one in made]})
 
 

@@ -141,9 +141,8 @@ def _judges(rubric_data: RubricData, judges: Iterable[str]) -> Iterator[_Part]:
     if not measured["rater_kind"].eq(quality.JUDGE).any():
         yield "No physician has read blind what the judges have labelled."
         return
-    ranks = quality.percentiles(
-        quality.standings(measured, quality.theme_of_categories(rubric_data.items)), min_pairs=quality.MIN_PAIRS
-    )
+    standings = quality.standings(measured, quality.theme_of_categories(rubric_data.items))
+    ranks = quality.percentiles(standings, min_pairs=quality.MIN_PAIRS)
     for judge in judges:
         yield _finding(quality.finding(measured, ranks, judge, min_pairs=quality.MIN_PAIRS))
     yield judge_record.reads_words(judge_record.assessed(rubric_data.reads), None)
@@ -235,9 +234,8 @@ def _page(line: str, sections: Mapping[str, Iterable[_Part]]) -> bytes:
         parts.append(f"<section><h2>{escape(title)}</h2>")
         for part in content:
             if isinstance(part, go.Figure):
-                figure = inked(part).update_layout(
-                    template=go.layout.Template(), font={"family": _FONT, "size": 13, "color": INK}
-                )
+                font = {"family": _FONT, "size": 13, "color": INK}
+                figure = inked(part).update_layout(template=go.layout.Template(), font=font)
                 height = int(figure.layout.height or 360)
                 parts.append(
                     f'<div class="wide"><div class="figure" id="figure-{len(drawn)}" style="height:{height}px"></div></div>'
@@ -246,9 +244,8 @@ def _page(line: str, sections: Mapping[str, Iterable[_Part]]) -> bytes:
             elif part:
                 parts.append(part if isinstance(part, _Html) else f'<p dir="auto">{escape(part)}</p>')
         parts.append("</section>")
-    style, draw = (
-        files("evalcore.export").joinpath(f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")
-    )
+    folder = files("evalcore.export")
+    style, draw = (folder.joinpath(f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     scripts = [get_plotlyjs(), draw] if drawn else []
     hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
     allowed = " ".join(f"'sha256-{one}'" for one in hashes)

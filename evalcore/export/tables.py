@@ -143,9 +143,8 @@ def in_part(items: pd.DataFrame, part: Part) -> pd.DataFrame:
 
 
 def _named(items: pd.DataFrame) -> pd.DataFrame:
-    return items.rename(
-        columns={"example_id": "example_number", "prompt_id": "example_id", "position": "criterion_position"}
-    )
+    named = {"example_id": "example_number", "prompt_id": "example_id", "position": "criterion_position"}
+    return items.rename(columns=named)
 
 
 def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
@@ -318,9 +317,8 @@ def mended(engine: Engine) -> list[str]:
         for row in called.itertuples()
     ]
     if n := len(broken):
-        why = ", ".join(
-            f"{str(reason).replace('_', ' ')} {n_of:,}" for reason, n_of in broken["reason"].value_counts().items()
-        )
+        n_by = broken["reason"].value_counts().items()
+        why = ", ".join(f"{str(reason).replace('_', ' ')} {n_of:,}" for reason, n_of in n_by)
         sentences.append(f"{counted(n, 'response')} marked as broken ({why}): in no row and no number.")
     return sentences
 

@@ -319,9 +319,8 @@ def propose(given: Sample, each: str | None = None) -> OwnNames:
         return _proposed(given, each)
     plain = _proposed(given, "")
     candidates = [_proposed(given, each) for each, items in given.lists.items() if any(map(_is_grade, items.values()))]
-    return max(
-        [plain, *(names for names in candidates if names.each)], key=lambda names: (_worth(names), names is not plain)
-    )
+    best = [plain, *(names for names in candidates if names.each)]
+    return max(best, key=lambda names: (_worth(names), names is not plain))
 
 
 def _worth(names: OwnNames) -> int:
@@ -336,9 +335,8 @@ def _proposed(given: Sample, each: str) -> OwnNames:
     places = given.all_places(each)
     if each:  # what the list holds is known by its items
         head = each + "."
-        places = {
-            path: one for path, one in places.items() if not (path.startswith((head, each + "[")) or path == each)
-        }
+        within = [path for path in places if path == each or path.startswith((head, each + "["))]
+        places = {path: one for path, one in places.items() if path not in within}
     chosen = _by_name(places, each)
     wide, what = _wide(places, chosen) if not each else ([], "")
     if wide:

@@ -65,9 +65,8 @@ def _flips(said: Numbers, example: Numbers, group: Numbers, n_groups: int) -> pd
     by_example = counts.reshape(n_groups, width, 3, 3)
     before_only, after_only = by_example[:, :, 1:, 0].sum((1, 2)), by_example[:, :, 0, 1:].sum((1, 2))
     place, cluster = np.divmod(np.arange(n_groups * width), width)
-    kept, to_met, to_not_met, unmet = (
-        by_example[:, :, old, new].ravel() for old, new in ((2, 2), (1, 2), (2, 1), (1, 1))
-    )
+    changes = ((2, 2), (1, 2), (2, 1), (1, 1))
+    kept, to_met, to_not_met, unmet = (by_example[:, :, old, new].ravel() for old, new in changes)
     sides = {
         "flips": (to_met + to_not_met, kept + unmet + to_met + to_not_met),
         "to_not_met": (to_not_met, kept + to_not_met),

@@ -195,9 +195,8 @@ def beside_physicians(records: pd.DataFrame, among: pd.DataFrame) -> go.Figure:
     judges = records.assign(label=records["judge"], colour=BLUE)
     table = pd.concat([judges, among.assign(label="Physicians among themselves", colour=INK)], ignore_index=True)
     table = table.assign(value=table["share"], words=rate_cells(table, "share", "n_right", "n"))
-    return forest(
-        table, title="Agrees with a physician's blind first read (share)", tick_format=".0%", limits=SHARES["range"]
-    )
+    title = "Agrees with a physician's blind first read (share)"
+    return forest(table, title=title, tick_format=".0%", limits=SHARES["range"])
 
 
 def pair_forest(whole: pd.DataFrame, pairs: pd.DataFrame, coefficient: str, *, who: str, prefix: str) -> go.Figure:
@@ -205,9 +204,8 @@ def pair_forest(whole: pd.DataFrame, pairs: pd.DataFrame, coefficient: str, *, w
     ends = {name: whole[f"{prefix}{name}"] for name in ("low", "high", "reason")}
     first = whole.assign(**ends, label=f"All {who} together", colour=INK)
     is_few = pairs["n_items"].lt(MIN_ITEMS)
-    rest = pairs.assign(
-        label=pairs["rater_1"] + " and " + pairs["rater_2"], colour=is_few.map({True: GREY, False: MARK})
-    )
+    names = pairs["rater_1"] + " and " + pairs["rater_2"]
+    rest = pairs.assign(label=names, colour=is_few.map({True: GREY, False: MARK}))
     table = pd.concat([first, rest], ignore_index=True)
     numbers = zip(cells(table), table["n_items"], strict=True)
     table["words"] = [f"{value}, {counted(n, 'criterion', 'criteria')}" for value, n in numbers]

@@ -398,9 +398,8 @@ def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: 
         parts.append(f"a percentile needs {MIN_PHYSICIANS} physicians with more than {min_pairs:,} pairs, and {have}")
     elif is_known:
         place = f"at the {ordinal(rank['percentile'])} percentile of {n} physicians"
-        where = {0.0: f"below all {n} physicians", 100.0: f"above all {n} physicians"}.get(
-            float(rank["percentile"]), place
-        )
+        ends = {0.0: f"below all {n} physicians", 100.0: f"above all {n} physicians"}
+        where = ends.get(float(rank["percentile"]), place)
         likely = interval_words(rank["percentile_low"] / 100, rank["percentile_high"] / 100)
         parts.append(f"it is {where}, with {likely} of physicians like these below it")
     return "; ".join(parts) + "."

@@ -178,9 +178,8 @@ def sentence(row: Mapping[Any, Any]) -> str:
 
 def finding(records: pd.DataFrame) -> str:
     """How often a judge is right, in a sentence: in all, and by sign of the points where both have been read."""
-    rows = records.assign(
-        words=rate_cells(records, "share", "n_right", "n"), kind=records["kind"].replace(NO_POINTS, UNSCORED)
-    )
+    kinds = records["kind"].replace(NO_POINTS, UNSCORED)
+    rows = records.assign(words=rate_cells(records, "share", "n_right", "n"), kind=kinds)
     whole = rows.loc[rows["grouping"].eq(ALL)].iloc[0]
     of_all = f"{whole['judge']} matched physicians' blind reads in {whole['words']}"
     signs = rows.loc[rows["grouping"].eq(SIGN) & rows["n"].gt(0)]

@@ -182,9 +182,8 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
         }
         people = [reader.person_id for reader in readers]
         seen = queries.exposed_among(session, people, set(languages), None if is_blind else Seen.PRACTICE)
-        n_left = {
-            item: sum(item[0] not in seen.get(r.person_id, ()) for r in able[languages[item[0]]]) for item in drawn
-        }
+        of_item = {item: able[languages[item[0]]] for item in drawn}
+        n_left = {item: sum(item[0] not in seen.get(r.person_id, ()) for r in who) for item, who in of_item.items()}
         if not any(n_left.values()) and any(able.values()):
             msg = "Nobody is left to read blind: everybody chosen has seen others' verdicts on these items. Choose other items or readers."
             raise OverreadError(msg)
@@ -385,9 +384,8 @@ def practice_for(
 
 
 def _stored(practice: dict[int, list[Item]]) -> str | None:
-    return (
-        json.dumps({who: [response for _, response in items] for who, items in practice.items()}) if practice else None
-    )
+    practised = {who: [response for _, response in items] for who, items in practice.items()}
+    return json.dumps(practised) if practice else None
 
 
 def _origin(choice: Choice) -> tuple[Selection, dict[str, Any]]:

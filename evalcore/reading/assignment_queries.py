@@ -267,9 +267,8 @@ def queue(session: Session, assignment_id: int) -> list[tuple[int, int, int | No
     """Place, example, response and probability of each item of an assignment, in the order of reading."""
     task = TABLES["task"].c
     columns = (task.place, task.example_id, task.response_id, task.inclusion_probability)
-    rows = session.connection().execute(
-        select(*columns).where(task.assignment_id == assignment_id).order_by(task.place)
-    )
+    statement = select(*columns).where(task.assignment_id == assignment_id)
+    rows = session.connection().execute(statement.order_by(task.place))
     return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 

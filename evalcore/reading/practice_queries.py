@@ -81,9 +81,8 @@ def rounds(session: Session, reader: Viewer) -> dict[int, Round]:
     if not chosen:
         return {}
     scores = _scores(session, actor=reader.name)
-    return {
-        number: Round(number, responses, scores.get((reader.name, number), {})) for number, responses in chosen.items()
-    }
+    mine = {number: scores.get((reader.name, number), {}) for number in chosen}
+    return {number: Round(number, responses, mine[number]) for number, responses in chosen.items()}
 
 
 def n_left(session: Session, reader: Viewer, assignment_id: int) -> int:
@@ -109,9 +108,8 @@ def progress(session: Session) -> pd.DataFrame:
 def _chosen(session: Session) -> dict[int, dict[str, list[int]]]:
     """By assignment_id and person_id, the responses to practise on."""
     columns: list[Any] = [col(Assignment.id), col(Assignment.practice)]
-    rows = session.connection().execute(
-        select(*columns).where(col(Assignment.practice).is_not(None)).order_by(col(Assignment.id))
-    )
+    statement = select(*columns).where(col(Assignment.practice).is_not(None)).order_by(col(Assignment.id))
+    rows = session.connection().execute(statement)
     return {row[0]: json.loads(row[1]) for row in rows}
 
 

@@ -52,9 +52,8 @@ def freeze_queue(engine: Engine, assignment_id: int, *, actor: Viewer) -> tuple[
         content = record(session, assignment_id)
         told = json.loads(content)
         detail = {"sha256": hashlib.sha256(content).hexdigest(), "items": len(told["tasks"]), "seed": told["seed"]}
-        store.append_event(
-            session, actor=actor.signature, action=QUEUE_FROZEN, subject=f"assignment {assignment_id}", detail=detail
-        )
+        of_queue: dict[str, Any] = {"subject": f"assignment {assignment_id}", "detail": detail}
+        store.append_event(session, actor=actor.signature, action=QUEUE_FROZEN, **of_queue)
         return registered(session)[assignment_id], content
 
 

@@ -486,9 +486,8 @@ def slip(
             not_blind=schema.NotBlind(stands.not_blind) if stands.not_blind else None,
             supersedes=seen,
         )
-        (number,) = store.add_verdicts(
-            session, [verdict], actor=person.name, action="slip corrected", slipped_from=stands.label
-        )
+        told: dict[str, Any] = {"action": "slip corrected", "slipped_from": stands.label}
+        (number,) = store.add_verdicts(session, [verdict], actor=person.name, **told)
         return number
 
 

@@ -71,9 +71,8 @@ def _described(session: Session, reads: pd.DataFrame) -> pd.DataFrame:
     criterion, example = (TABLES[name].c for name in ("criterion", "example"))
     named = criterion.id.label("criterion_id"), *(criterion[name] for name in ("points", "axis", "level", "cluster"))
     criteria = frame(session, select(*named)).astype({"points": float})
-    return reads.merge(criteria, on="criterion_id").merge(
-        frame(session, select(example.id.label("example_id"), example.theme)), on="example_id"
-    )
+    themes = frame(session, select(example.id.label("example_id"), example.theme))
+    return reads.merge(criteria, on="criterion_id").merge(themes, on="example_id")
 
 
 def _with_outcome(session: Session, reads: pd.DataFrame, revised: pd.DataFrame) -> pd.DataFrame:

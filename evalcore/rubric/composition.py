@@ -142,9 +142,8 @@ def _tallied(
     grouping: Grouping, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.DataFrame, hidden: frozenset[int]
 ) -> pd.DataFrame:
     if grouping.unit == EXAMPLES:
-        rows = examples.assign(
-            n=1, n_units_read=examples["n_read"].gt(0), n_reads=examples["n_read"], n_population=examples["n_responses"]
-        )
+        counted = {"n_units_read": examples["n_read"].gt(0), "n_reads": examples["n_read"]}
+        rows = examples.assign(n=1, **counted, n_population=examples["n_responses"])
     elif grouping.unit == CRITERIA:
         answers = examples.set_index("example_id")["n_responses"]
         items = criteria["n_criteria"] * criteria["example_id"].map(answers).astype("int64")

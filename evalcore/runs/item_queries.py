@@ -217,8 +217,7 @@ def usage_before(session: Session, spec: RunSpec) -> Usage:
     call = TABLES["run_call"].c
     replied = (Outcome.ANSWERED.value, Outcome.UNREADABLE.value, Outcome.REFUSED.value)
     means = (sa.func.avg(sa.cast(one, sa.Float)) for one in (call.prompt_tokens, call.completion_tokens, call.seconds))
-    summed = sa.select(sa.func.count(call.question_id.distinct()), sa.func.count(), *means).where(
-        call.run_id.in_(numbers), call.outcome.in_(replied)
-    )
+    summed = sa.select(sa.func.count(call.question_id.distinct()), sa.func.count(), *means)
+    summed = summed.where(call.run_id.in_(numbers), call.outcome.in_(replied))
     n, n_calls, *each = session.connection().execute(summed).one()
     return Usage(int(n), *(None if mean is None else float(mean) * n_calls / n for mean in each))

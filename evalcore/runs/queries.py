@@ -196,9 +196,8 @@ def failures(
         One row a question: question_id, example_id, prompt_id, response_id, model (whose response was judged), criterion_id, position, criterion,
         format, sample_index, repeat, outcome, status, error, reply (raw), attempts (of the last call), n_calls, n_tries (in all; 0: never sent), at.
     """
-    question, call, response, model, example, criterion = (
-        TABLES[name] for name in ("run_question", "run_call", "response", "model", "example", "criterion")
-    )
+    names = ("run_question", "run_call", "response", "model", "example", "criterion")
+    question, call, response, model, example, criterion = map(TABLES.__getitem__, names)
     n_calls, n_tries = func.count().label("n_calls"), func.sum(call.c.attempts).label("n_tries")
     last = (
         select(call.c.question_id, func.max(call.c.id).label("id"), n_calls, n_tries)

@@ -253,9 +253,8 @@ def _copy(source: Connection, target: Connection, table: Table) -> None:
     rows = source.execution_options(yield_per=BATCH).execute(select(table).order_by(*table.primary_key.columns))
     for part in rows.partitions():
         target.execute(insert(table), [row._asdict() for row in part])
-    n_rows, n_copied = (
-        connection.execute(select(func.count()).select_from(table)).scalar_one() for connection in (source, target)
-    )
+    n_of = select(func.count()).select_from(table)
+    n_rows, n_copied = (connection.execute(n_of).scalar_one() for connection in (source, target))
     if n_copied != n_rows:
         refuse(f"{table.name}: expected {n_rows:,} rows in the copy, got {n_copied:,}. Nothing was copied.")
     if target.dialect.name == "postgresql":

@@ -128,9 +128,8 @@ _PART = 500  # bound variables in one statement
 def conversation_texts(session: Session, numbers: list[int]) -> Iterator[tuple[int, list[str]]]:
     """Conversations with their criteria: the number of each, and its texts, which are searched together."""
     connection, criteria = session.connection(), defaultdict(list)
-    for number, words in connection.execute(
-        select(_CRITERION.example_id, _CRITERION.text).where(_CRITERION.example_id.in_(numbers)).order_by(_CRITERION.id)
-    ):
+    statement = select(_CRITERION.example_id, _CRITERION.text).where(_CRITERION.example_id.in_(numbers))
+    for number, words in connection.execute(statement.order_by(_CRITERION.id)):
         criteria[number].append(words)
     for number, messages in connection.execute(select(_EXAMPLE.id, _EXAMPLE.messages).where(_EXAMPLE.id.in_(numbers))):
         yield number, [*(turn["content"] for turn in json.loads(messages)), *criteria[number]]
@@ -143,9 +142,8 @@ def response_texts(session: Session, which: ColumnElement[bool]) -> Iterator[tup
     given = select(_VERDICT.response_id, _VERDICT.explanation).where(of_responses, _VERDICT.explanation.is_not(None))
     for number, words in connection.execute(given.order_by(_VERDICT.id)):
         said[number].append(words)
-    for number, example_id, words in connection.execute(
-        select(_RESPONSE.id, _RESPONSE.example_id, _RESPONSE.text).where(which)
-    ):
+    statement = select(_RESPONSE.id, _RESPONSE.example_id, _RESPONSE.text)
+    for number, example_id, words in connection.execute(statement.where(which)):
         yield example_id, [words, *said[number]]
 
 
@@ -153,9 +151,8 @@ def case_texts(session: Session, numbers: list[int] | None = None) -> Iterator[t
     """What is said of conversations themselves (None: of all): whether their level of care is right."""
     which = [] if numbers is None else [_VERDICT.example_id.in_(numbers)]
     of_cases = (_VERDICT.response_id.is_(None), _VERDICT.explanation.is_not(None), *which)
-    for number, words in session.connection().execute(
-        select(_VERDICT.example_id, _VERDICT.explanation).where(*of_cases)
-    ):
+    statement = select(_VERDICT.example_id, _VERDICT.explanation).where(*of_cases)
+    for number, words in session.connection().execute(statement):
         yield number, [words]
 
 
@@ -311,9 +308,8 @@ def _stands(one: Any, kind: RaterKind, name: str | None = None, *, is_level: boo
     by = col(one.stage) == Stage.JUDGE if kind is RaterKind.JUDGE else is_read(one)
     if is_level:  # by the index of levels: that of reads would be walked with all that is said of criteria
         by = func.coalesce(col(one.stage), "") != Stage.JUDGE
-    return and_(
-        by, col(one.rater_id).in_(_raters(kind, name)), col(one.label).is_not(None), col(one.id).not_in(replaced())
-    )
+    stands = col(one.label).is_not(None), col(one.id).not_in(replaced())
+    return and_(by, col(one.rater_id).in_(_raters(kind, name)), *stands)
 
 
 def _judged(same: _Same, judge: str | None, *, differs: bool = False) -> ColumnElement[bool]:
@@ -321,9 +317,8 @@ def _judged(same: _Same, judge: str | None, *, differs: bool = False) -> ColumnE
     other = aliased(Verdict)
     on_response = col(other.response_id) == col(Verdict.response_id)
     label = [col(other.label) != col(Verdict.label)] if differs else []
-    statement = select(col(other.id)).where(
-        same(other, Verdict), on_response, _stands(other, RaterKind.JUDGE, judge), *label
-    )
+    by_judge = _stands(other, RaterKind.JUDGE, judge)
+    statement = select(col(other.id)).where(same(other, Verdict), on_response, by_judge, *label)
     return exists(statement.correlate(Verdict))
 
 

@@ -115,9 +115,8 @@ def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, 
     if hidden:
         open_ = col(tables.Verdict.example_id).not_in(list(hidden))
         of_physicians, readers = of_physicians.where(open_), readers.where(open_)
-    judges = select(func.count(col(tables.Rater.name).distinct())).where(
-        is_judge(), col(tables.Rater.name).not_in((schema.PARSER, schema.RULES))
-    )
+    is_asked = col(tables.Rater.name).not_in((schema.PARSER, schema.RULES))
+    judges = select(func.count(col(tables.Rater.name).distinct())).where(is_judge(), is_asked)
     statements = {
         "examples": of(tables.Example),
         "criteria": of(tables.Criterion),

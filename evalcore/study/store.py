@@ -531,10 +531,8 @@ class Bulk:
     def await_index(self, entries: Iterable[tuple[int, Sequence[str]]], *, are_examples: bool = False) -> None:
         """Leave texts for the full-text index: the number of an example, and texts that are searched together."""
         if not self.repeats and not self.only_checks:
-            waiting = ((number, "\n".join(texts)) for number, texts in entries)
-            rows = [
-                {"example_id": number, "body": body, "is_example": are_examples} for number, body in waiting if body
-            ]
+            waiting = ((number, body) for number, texts in entries if (body := "\n".join(texts)))
+            rows = [{"example_id": number, "body": body, "is_example": are_examples} for number, body in waiting]
             self.insert_only("search_pending", rows)
 
     def index(self, entries: Iterable[tuple[int, Sequence[str]]]) -> None:
@@ -633,9 +631,8 @@ def index_texts(engine: sa.Engine) -> int:
                 break
             bulk = Bulk(session)
             bulk.index((row.example_id, [row.body]) for row in rows)
-            conversations = sa.select(example.id, example.messages).where(
-                example.id.in_({row.example_id for row in rows if row.is_example})
-            )
+            told = {row.example_id for row in rows if row.is_example}
+            conversations = sa.select(example.id, example.messages).where(example.id.in_(told))
             languages = []
             for number, messages in session.connection().execute(conversations):
                 said = " ".join(turn["content"] for turn in json.loads(messages) if turn["role"] == "user")
@@ -659,9 +656,8 @@ def refresh_statistics(session: Session) -> None:
 
 MAX_GUIDELINE = 100_000
 _RATER = STORED["rater"].c
-_RATER_NAMED = sa.select(_RATER.id, _RATER.person_id).where(
-    *(_RATER[name] == sa.bindparam(name) for name in ("kind", "name", "prompt_version"))
-)
+_NAMED = (_RATER[name] == sa.bindparam(name) for name in ("kind", "name", "prompt_version"))
+_RATER_NAMED = sa.select(_RATER.id, _RATER.person_id).where(*_NAMED)
 
 
 def ensure_study(session: Session) -> tables.Study:
@@ -744,9 +740,8 @@ def first_name(session: Session, kind: str, name: str) -> str:
     of_kind = sa.select(known.was).where(known.kind == kind, known.now.is_not(None)).order_by(known.id)
     now_called = sa.select(known.now).where(known.kind == kind, known.was == name)
     shown = connection.execute(now_called).scalar() or name
-    column = {"model": STORED["model"].c.name, "judge": _RATER.name, "dataset": STORED["example"].c.dataset}.get(
-        kind, STORED["response"].c.dataset
-    )
+    columns = {"model": STORED["model"].c.name, "judge": _RATER.name, "dataset": STORED["example"].c.dataset}
+    column = columns.get(kind, STORED["response"].c.dataset)
     if connection.execute(sa.select(column).where(column == shown).limit(1)).first() is not None:
         return shown
     return connection.execute(of_kind.where(known.now == shown).limit(1)).scalar() or shown

@@ -147,9 +147,8 @@ def make_key(engine: Engine, name: str, *, purpose: str, days: int, actor: Viewe
         if not 1 <= days <= MOST_DAYS:
             refuse(f"days: expected 1 to {MOST_DAYS}, got {days}")
         key, by = f"overread_{secrets.token_urlsafe(32)}", actor.signature
-        row = AccessKey(
-            key_hash=queries.hashed(key), person_id=person.person_id, purpose=purpose.strip(), created_by=by
-        )
+        told = {"person_id": person.person_id, "purpose": purpose.strip(), "created_by": by}
+        row = AccessKey(key_hash=queries.hashed(key), **told)
         row.expires_at = now() + timedelta(days=days)
         session.add(row)
         session.flush()

@@ -85,9 +85,8 @@ def _progress() -> None:
         return
     st.subheader("Progress of the reading", anchor=False, help=glossary.helps("assignment", "read"))
     table = pace.progress(assigned, common.ask(assignment_queries.locked_reads, hidden), now())
-    theme.figure(
-        pace.progress_figure(table), key="overview_progress", alt="Reads done and left, with the pace of each reader"
-    )
+    alt = "Reads done and left, with the pace of each reader"
+    theme.figure(pace.progress_figure(table), key="overview_progress", alt=alt)
     n_open, n_skipped = int(assigned["n_open"].sum()), int(assigned["n_skipped"].sum())
     skipped = f"; {n_skipped:,} {'is' if n_skipped == 1 else 'are'} skipped" if n_skipped else ""
     st.html(

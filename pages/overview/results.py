@@ -28,9 +28,8 @@ def judges(viewer: Viewer) -> None:
     records = pd.concat(read, ignore_index=True) if read else pd.DataFrame()
     if records.empty:
         return
-    st.subheader(
-        "Judges beside physicians", anchor=False, help=glossary.helps("judge", "blind first read", "agreement")
-    )
+    helps = glossary.helps("judge", "blind first read", "agreement")
+    st.subheader("Judges beside physicians", anchor=False, help=helps)
     figure = beside_physicians(records, judges_choice.computed(same_labels, viewer))
     alt = "How often each judge, and another physician, agrees with a physician's blind first read, with 95 % intervals"
     theme.figure(figure, key="overview_judges", alt=alt)

@@ -46,9 +46,8 @@ def show(viewer: Viewer) -> None:
 def _add(viewer: Viewer, *, off: bool) -> None:
     """A form that is empty again once somebody was added, and keeps what was typed where that was refused."""
     if "person_name" not in st.session_state or st.session_state.pop("person_added", False):
-        st.session_state.update(
-            person_name="", person_roles=[Role.REVIEWER.value], person_languages=[], person_specialties=""
-        )
+        empty = {"person_name": "", "person_languages": [], "person_specialties": ""}
+        st.session_state.update(empty, person_roles=[Role.REVIEWER.value])
     with st.form("add person", clear_on_submit=False):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             name = st.text_input("Name", key="person_name", disabled=off)

@@ -390,9 +390,8 @@ def _kind_of_rows(path: Path, name: str, names: OwnNames) -> Kind:
 def _between(path: Path, name: str) -> str:
     """What stands between the cells of a table: Excel writes semicolons where the comma is a decimal sign."""
     with opened(path, name) as stream:
-        first = next(
-            (line for line in iter(lambda: stream.readline(settings().max_line_bytes), b"") if line.strip()), b""
-        )
+        lines = iter(lambda: stream.readline(settings().max_line_bytes), b"")
+        first = next((line for line in lines if line.strip()), b"")
     bare = re.sub(rb'"[^"]*"', b"", first)
     return max((",", ";", "\t"), key=lambda sign: bare.count(sign.encode()))
 

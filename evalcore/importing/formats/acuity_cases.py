@@ -84,9 +84,8 @@ def read_votes(cells: Cells, number: int, options: Options) -> Iterator[Panel]: 
     if values.whole(cells, "n_raters") not in (None, n, n - n_removed):
         without = f", or {n - n_removed} without those to remove" if n_removed else ""
         values.refuse("n_raters", f"{n} as in its votes{without}", values.whole(cells, "n_raters"))
-    yield Panel(
-        **_of_panel(cells, number, "source_dataset"), avg_sd=values.amount(cells, "avg_sd", high=LARGEST_SPREAD)
-    )
+    avg_sd = values.amount(cells, "avg_sd", high=LARGEST_SPREAD)
+    yield Panel(**_of_panel(cells, number, "source_dataset"), avg_sd=avg_sd)
 
 
 def _cases(context: ImportContext) -> RowWriter:

@@ -300,9 +300,8 @@ def _triaged(cases: Sequence[tuple[Mapping[str, Any], Sequence[values.Vote]]]) -
     table = table.assign(file_gold=levels, method=table["method"].map(str))
     table = table.astype({"source": "category", "method": "category", "uncertainty": float})
     row, level = _columns([given for _, given in cases])
-    together = pd.DataFrame(
-        [vote[:2] for _, given in cases for vote in given], columns=["place", "rater"], dtype=object
-    )
+    said = [vote[:2] for _, given in cases for vote in given]
+    together = pd.DataFrame(said, columns=["place", "rater"], dtype=object)
     panel_votes = together.astype({"place": np.int64}).assign(row=row, vote=level)
     samples, confidences, reads = (
         pd.DataFrame(columns=list(names))

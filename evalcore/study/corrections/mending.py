@@ -118,17 +118,15 @@ def _hide_older(connection: sa.Connection) -> None:
         live = sa.select(_BROUGHT.c.id).join(_IMPORT, _IMPORT.c.id == _BROUGHT.c.import_id).where(
             _BROUGHT.c.table_name == "verdict", _IMPORT.c.withdrawn_at.is_(None), verdict.id.between(_BROUGHT.c.first_id, _BROUGHT.c.last_id)
         )  # fmt: skip
-        rows = sa.select(sa.literal("verdict"), verdict.id, sa.false()).where(
-            verdict.source_hash == source_hash, ~live.exists()
-        )
+        rows = sa.select(sa.literal("verdict"), verdict.id, sa.false())
+        rows = rows.where(verdict.source_hash == source_hash, ~live.exists())
         connection.execute(sa.insert(_HIDDEN).from_select(["table_name", "row_id", "is_broken"], rows))
 
 
 def _place_verdicts(connection: sa.Connection) -> None:
     verdict = STORED["verdict"].c
-    statement = sa.select(verdict.id, verdict.supersedes).join(
-        _HIDDEN, sa.and_(_HIDDEN.c.table_name == "verdict", _HIDDEN.c.row_id == verdict.id)
-    )
+    is_hidden = sa.and_(_HIDDEN.c.table_name == "verdict", _HIDDEN.c.row_id == verdict.id)
+    statement = sa.select(verdict.id, verdict.supersedes).join(_HIDDEN, is_hidden)
     before = {row.id: row.supersedes for row in connection.execute(statement.where(verdict.supersedes.is_not(None)))}
     if not before:
         return
