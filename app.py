@@ -7,7 +7,7 @@ import streamlit as st
 
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, check_can_see_audit
 from evalcore.study.schema import Viewer
-from pages.shared import common, frame, html, page_cache, routes, tour
+from pages.shared import common, html, page_cache, routes, tour
 
 SIDEBAR_PIXELS = 230
 ICON = str(Path(__file__).parent / "pages" / "shared" / "icon.svg")
@@ -75,7 +75,7 @@ with common.guarded():
     else:
         common.came(viewer)
         page_cache.read_ahead(viewer)
-        frame.show(viewer)
+        common.sidebar(viewer)
         common.tell_unfinished()
         common.tell_frozen()
         page.run()

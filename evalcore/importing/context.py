@@ -99,9 +99,7 @@ class FileFormat:
     read_cells: Callable[[Cells, int, Options], Iterable[Any]] | None = None
     writer: "Callable[[ImportContext], RowWriter] | None" = None
     gathered: "Callable[[Rows], Rows]" = iter  # makes one of neighbouring rows that speak of one response
-    row: type[msgspec.Struct] | None = (
-        None  # with the fields that are read of a row, where `columns` are not all of them
-    )
+    row: type[msgspec.Struct] | None = None  # with what is read of a row, where `columns` are not all of it
     document: type[msgspec.Struct] | None = None  # the same of what stands around the rows
     kind: Kind = Kind.LINES  # of a file that is no table
     json_columns: frozenset[str] = frozenset()  # whose cells may be JSON: in JSON Lines, a list as it is
@@ -209,9 +207,7 @@ class Graded(msgspec.Struct, kw_only=True, gc=False, tag=True, omit_defaults=Tru
     finish_reason: str | None = None
     made_on: str | None = None  # a day
     n_ungraded: int = 0  # criteria of the row without a grade
-    is_row_of_table: bool = (
-        False  # the response is known by its text, and a judge grades each criterion once in the file
-    )
+    is_row_of_table: bool = False  # known by its text; a judge grades each criterion once in the file
     lines: tuple[int, ...] = ()  # of several rows that are one: where each verdict stands
 
     @property
@@ -295,9 +291,7 @@ class ImportReport:
     meanings_missing: list[str] = field(default_factory=list)
     levels_read: list[str] = field(default_factory=list)
     samples_left_out: int = 0  # of a log, with an error or without an answer
-    unread: dict[str, int] = field(
-        default_factory=dict
-    )  # fields that the format does not read: rows with something there
+    unread: dict[str, int] = field(default_factory=dict)  # fields not read: rows with something there
     notes: list[str] = field(default_factory=list)
 
     def no_partner(self, line: int, reason: str) -> None:

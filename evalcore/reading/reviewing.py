@@ -547,10 +547,8 @@ def revise(
         amended = reading.state == ReadingState.DONE
         action = "read amended" if amended else "read kept" if decision.label == first.label else "read revised"
         (number,) = store.add_verdicts(session, [verdict], actor=person.name, action=action)
-        if (
-            is_control and not _review(session, reading, asked, known=_NO_TEXTS).undecided
-        ):  # nothing else differs from the judge
-            reading.state = ReadingState.DONE
+        if is_control and not _review(session, reading, asked, known=_NO_TEXTS).undecided:
+            reading.state = ReadingState.DONE  # nothing else differs from the judge
         return number
 
 

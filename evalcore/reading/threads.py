@@ -94,9 +94,8 @@ def reply(
             refuse(f"There is no thread with this reader on item {task_id}.", NotFound)
         hidden = adjudication.hidden_examples(session, viewer, asked.example_id)
         policies.check_can_open(viewer, asked.example_id, hidden)
-        queries.hold_readings(
-            session, asked.example_id, asked.response_id
-        )  # a line of the reader, or of another lead, comes before this or after
+        # a line of the reader, or of another lead, comes before this or after
+        queries.hold_readings(session, asked.example_id, asked.response_id)
         (thread,) = thread_queries.threads(session, person_id=person_id, task_id=task_id)
         if thread.lines[-1].number != seen or (kind is NoteKind.CLOSE and thread.is_closed):
             msg = "Somebody has written here since. The newer lines are shown now; nothing of yours was saved."

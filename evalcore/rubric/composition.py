@@ -91,10 +91,8 @@ def parts(
     grouping = Grouping(grouping)
     tallied = _tallied(grouping, examples, criteria, responses, frozenset(hidden))
     benchmark_groups = benchmark.published(grouping)
-    if (
-        len(examples) and not examples["theme"].isin(benchmark.THEMES).any()
-    ):  # another data set: nothing of it is HealthBench's
-        benchmark_groups = benchmark_groups.iloc[:0]
+    if len(examples) and not examples["theme"].isin(benchmark.THEMES).any():
+        benchmark_groups = benchmark_groups.iloc[:0]  # another data set: nothing of it is HealthBench's
     tallied["group"] = _named(grouping, tallied, benchmark_groups.index)
     table = tallied.groupby("group", sort=False)[["n", "n_read", "n_unread", "n_hidden", "n_reads"]].sum()
     table = table.reindex(table.index.union(benchmark_groups.index, sort=False), fill_value=0)

@@ -39,9 +39,7 @@ class RubricData:
     reads: pd.DataFrame
     repeats: pd.DataFrame = field(default_factory=pd.DataFrame)
     juries: frozenset[str] = frozenset()  # judges that say what others say most often: they have no vote beside them
-    kept: dict[str, Any] = field(
-        default_factory=dict, repr=False, compare=False
-    )  # what follows from `items`, for as long as they are these
+    kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what follows from `items`
 
     def __post_init__(self) -> None:
         if self.kept.get("items") is not self.items:

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, wraps
+from pathlib import Path
 from threading import Thread
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -51,12 +52,14 @@ from evalcore.team import queries as team_queries, sign_in
 from evalcore.team.provider import Provider, provider
 from evalcore.team.sign_in import STUDY_HEADER, token_of
 from evalcore.team.studies import Study, sign_ins, studies
-from pages.shared import html, routes
+from pages.shared import glossary, html, routes
 
 CACHED_LISTS = 200
 LATELY_SECONDS = 60
 EMPTY = "Nothing is in this study yet"
 MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
+_JS = Path(__file__).with_name("frame.js").read_text(encoding="utf-8")
+_listen = st.components.v2.component("overread_frame", js=_JS)
 
 
 @st.cache_resource(show_spinner=False)
@@ -410,14 +413,16 @@ def _come_back() -> str:
     return f"next={quote(here + query, safe='')}"
 
 
-def sidebar_foot(person: Viewer) -> None:
-    """The name and role at the sidebar's foot, with the way out: to another profile, or to the end of the session."""
-    roles = sorted(role.value for role in person.roles)
-    if provider() is None:
-        st.html(html.signed_in(person.name, roles, {"Change reader": reader_link(0)}))
-        return
-    others = {"Studies": "/"} if len(studies()) > 1 else {}
-    st.html(html.signed_in(person.name, roles, {**others, "Sign out": sign_in.SIGN_OUT}, study=_study().title))
+def sidebar(person: Viewer) -> None:
+    """Under the navigation, on every page: the glossary, then name and role with the way out, to another profile or to the end of the session."""
+    with st.sidebar:
+        glossary.show()
+        study, ways = "", {"Change reader": reader_link(0)}
+        if provider() is not None:
+            study, ways = _study().title, {"Studies": "/"} if len(studies()) > 1 else {}
+            ways["Sign out"] = sign_in.SIGN_OUT
+        st.html(html.signed_in(person.name, sorted(role.value for role in person.roles), ways, study=study))
+        _listen(key="frame")
 
 
 def draw_anew() -> None:

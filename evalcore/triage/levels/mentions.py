@@ -372,9 +372,8 @@ def _judged(text: str, mention: Mention) -> Mention:
     if mention.mood is not Mood.DENIED or mention.care not in (Care.DOCTOR, Care.MEDICAL) or mention.is_partial:
         return mention
     words = text[mention.begin : mention.end]
-    is_hurry = mention.soon is not None and not words.endswith(
-        " now"
-    )  # "no need to see a doctor now": not at all, as things are
+    # "no need to see a doctor now": not at all, as things are
+    is_hurry = mention.soon is not None and not words.endswith(" now")
     targets = [said[0] for said in phrases.TARGET.finditer(words)]
     is_other = mention.care is Care.DOCTOR and bool(targets) and not phrases.GENERIC_DOCTOR.match(targets[-1])
     is_other = is_other or (mention.care is Care.MEDICAL and bool(phrases.TEST.search(words)))
