@@ -174,9 +174,8 @@ def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.Data
     """
     is_stated = predictions["stated"].notna() & stated
     share = predictions["share"].where(predictions["n_valid"].ge(FEWEST))
-    return predictions.assign(
-        confidence=predictions["stated"].where(is_stated, share).round(DIGITS), is_stated=is_stated
-    )
+    confidence = predictions["stated"].where(is_stated, share).round(DIGITS)
+    return predictions.assign(confidence=confidence, is_stated=is_stated)
 
 
 def model_items(own: pd.DataFrame) -> pd.DataFrame:
@@ -301,9 +300,8 @@ def judges_on_criteria(
 
 def _with_majority(stated: pd.DataFrame, agreed: pd.DataFrame | None) -> Calibrated:
     names = ["group", "cluster", "confidence", "right", "weight", "refused"]
-    tables = [
-        table[names].astype({"group": object, "refused": object}) for table in (stated, agreed) if table is not None
-    ]
+    kinds, parts = {"group": object, "refused": object}, (stated, agreed)
+    tables = [table[names].astype(kinds) for table in parts if table is not None]
     majorities = frozenset() if agreed is None else frozenset(map(str, agreed["group"]))
     return calibrated(pd.concat(tables, ignore_index=True))._replace(majorities=majorities)
 

@@ -132,9 +132,8 @@ def routing(
     title = "Sent to a human (share of the clear cases)"
     squares = _Squares(panels, 0.0, title, curves["model"].astype(str), colours, dashes)
     for column, panel in enumerate(panels, start=1):
-        mine, marks = (
-            table.loc[table["format"].astype(str).eq(panel) & table["caught"].notna()] for table in (curves, chosen)
-        )
+        caught = (table.loc[table["caught"].notna()] for table in (curves, chosen))
+        mine, marks = (table.loc[table["format"].astype(str).eq(panel)] for table in caught)
         for model, rows in mine.groupby(mine["model"].astype(str), sort=True):
             which = ["every case" if math.isinf(at) else f"cases below {100 * at:.3g} %" for at in rows["threshold"]]
             said = rows.assign(name=html.escape(str(model)), which=which)[["name", "which", "k_caught", "n_caught"]]

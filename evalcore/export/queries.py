@@ -290,9 +290,8 @@ def examples(session: Session, dataset: str, hidden: frozenset[int] = frozenset(
     rows: dict[int, dict[str, Any]] = {int(row["id"]): dict(row, criteria=[]) for row in found}
     lines = select(criterion.example_id, criterion.text, criterion.points, criterion.tags)
     of_dataset = criterion.example_id.in_(select(example.id).where(example.dataset == dataset))
-    for number, *line in session.connection().execute(
-        lines.where(of_dataset).order_by(criterion.example_id, criterion.position)
-    ):
+    lines = lines.where(of_dataset).order_by(criterion.example_id, criterion.position)
+    for number, *line in session.connection().execute(lines):
         if number in rows:
             rows[number]["criteria"].append(line)
     return list(rows.values())

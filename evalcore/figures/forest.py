@@ -32,9 +32,8 @@ def forest(
         figure.add_scatter(x=rows["value"], y=rows["place"], **look, **said)
     names = [on_lines(label) for label in table["label"]]
     framed(figure, names, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, least_rows=1)
-    figure.update_xaxes(
-        title=title, tickformat=tick_format, range=limits, gridcolor=FAINT, showgrid=True, zeroline=False
-    )
+    grid = {"gridcolor": FAINT, "showgrid": True, "zeroline": False}
+    figure.update_xaxes(title=title, tickformat=tick_format, range=limits, **grid)
     return with_words(figure.update_layout(showlegend=False, margin_t=8), list(table["words"]))
 
 

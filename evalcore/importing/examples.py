@@ -136,9 +136,8 @@ class Examples:
         for row in rows:
             number, tags = row["id"], _tags(row["tags"])
             held = {name: row[name] for name in ("prompt_id", "messages", "provisional", "ideal_completions", "canary")}
-            self.known[row["prompt_id"]] = KnownExample(
-                rubric=criteria[number], tags=tags, subsets=subsets[number], number=number, **held
-            )
+            held |= {"rubric": criteria[number], "tags": tags, "subsets": subsets[number]}
+            self.known[row["prompt_id"]] = KnownExample(number=number, **held)
 
     def _forget(self) -> None:
         self._kept.clear()

@@ -153,9 +153,8 @@ def sample(path: Path, name: str, *, rows: str | None = None) -> Sample:
         rows = others[0] if rows is None and others else rows
     elif rows is None and file.kind in (Kind.OBJECTS, Kind.LINES):
         rows = _where(file)
-    found = recognise(path, name=name, format_name=None, names=OwnNames(RESPONSES, {}, rows=rows or "")).first_rows(
-        LOOKED_AT
-    )
+    names = OwnNames(RESPONSES, {}, rows=rows or "")
+    found = recognise(path, name=name, format_name=None, names=names).first_rows(LOOKED_AT)
     if not found:
         raise ImportFailed([f"{name}: expected at least one row below the names of the columns, got none"])
     return Sample(found, *_places([given for _, given in found]), rows or "", others)

@@ -135,9 +135,8 @@ def score_drift(rubric_data: RubricData, before: str, after: str) -> pd.DataFram
     responses, later = (response_scores(rubric_data, judge) for judge in (before, after))
     scores = [table["score"].to_numpy() for table in (responses, later)]
     whole = ~np.isnan(scores[0]) & ~np.isnan(scores[1])
-    (model, models), (evaluation, evaluations), (example, _) = (
-        codes_of(responses[name]) for name in ("model", "evaluation", "example_id")
-    )
+    names = ("model", "evaluation", "example_id")
+    (model, models), (evaluation, evaluations), (example, _) = (codes_of(responses[name]) for name in names)
     group, pairs = model * len(evaluations) + evaluation, pd.MultiIndex.from_product([models, evaluations])
     of_model = _differences(scores, whole, group, example, pairs)
     of_model = of_model.loc[of_model["n_responses"] + of_model["n_left_out"] > 0]

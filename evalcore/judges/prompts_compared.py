@@ -138,9 +138,8 @@ def compared(
 
     `reads`: item_id, example_id, label, a row a read; labels by item_id; `seen`: conversations that are left out.
     """
-    both = reads[["item_id", "example_id", "label"]].assign(
-        before=reads["item_id"].map(labels_before), after=reads["item_id"].map(labels_after)
-    )
+    both = reads[["item_id", "example_id", "label"]].assign(before=reads["item_id"].map(labels_before))
+    both["after"] = reads["item_id"].map(labels_after)
     for name in ("before", "after"):
         both[name] = both[name].where(both[name].isin([Label.MET, Label.NOT_MET]), None)
     n_known = both[["before", "after"]].notna().sum(axis=1)

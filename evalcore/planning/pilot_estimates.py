@@ -178,9 +178,8 @@ def fitted(
     predicted, leverage = np.empty(len(groups)), np.empty(len(rows))
     for group in np.unique(groups):
         kept, inside = groups == group, groups[rows] == group
-        part = estimator.Population(
-            whole.item_weights[kept], whole.undesirable[kept], whole.labels[kept], whole.example[kept]
-        )
+        columns = (whole.item_weights, whole.undesirable, whole.labels, whole.example)
+        part = estimator.Population(*(column[kept] for column in columns))
         places, votes_of, n = (np.cumsum(kept) - 1)[rows[inside]], rating[inside], np.count_nonzero(inside)
         units = pd.factorize(source.unit[rows[inside]])[0]
         alone = np.zeros(n, dtype=np.int64)  # as if one physician had read them all

@@ -286,9 +286,8 @@ def narrowing(table: pd.DataFrame, *, within: float, units: str, axis: str, tick
         rows = table.loc[table["design"].eq(design)]
         line, shown = {"color": colour, "width": 2.5, "dash": dash}, "%{x:,} " + units + ", " + name
         hover = shown + ": ±%{y:" + tick_format + "}<extra></extra>"
-        figure.add_scatter(
-            x=rows["n_units"], y=rows["half_width"], mode="lines", name=name, line=line, hovertemplate=hover
-        )
+        drawn = {"x": rows["n_units"], "y": rows["half_width"], "mode": "lines"}
+        figure.add_scatter(**drawn, name=name, line=line, hovertemplate=hover)
     wanted = {"annotation_text": "wanted", "annotation_position": "top right"}
     figure.add_hline(y=within, line={"color": GREY, "width": 1, "dash": "dot"}, **wanted)
     whole = {"dtick": 1} if table["n_units"].max() <= FEW_UNITS else {}

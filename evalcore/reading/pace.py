@@ -95,9 +95,8 @@ def progress_figure(table: pd.DataFrame) -> go.Figure:
         frame_pixels=FRAME_PIXELS,
         least_rows=1,
     )
-    figure.update_xaxes(
-        title="Reads", tickformat=",d", rangemode="tozero", gridcolor=FAINT, showgrid=True, zeroline=False
-    )
+    grid = {"gridcolor": FAINT, "showgrid": True, "zeroline": False}
+    figure.update_xaxes(title="Reads", tickformat=",d", rangemode="tozero", **grid)
     figure.update_layout(barmode="stack", bargap=0.4, legend_traceorder="normal")
     return with_words(figure, list(table["words"]))
 

@@ -57,9 +57,8 @@ def settled(session: Session) -> list[Item]:
     n_settled = (labels.index[is_settled] // ITEM_BASE).value_counts()
     n_criteria = frames.criteria(session).groupby("example_id").size()
     examples = assignment_queries.chosen(session, sorted(map(int, n_settled.index)))
-    return [
-        (example, number) for number, example in sorted(examples.items()) if n_settled[number] == n_criteria[example]
-    ]
+    is_whole = {number: n_settled[number] == n_criteria[example] for number, example in examples.items()}
+    return [(example, number) for number, example in sorted(examples.items()) if is_whole[number]]
 
 
 def met(session: Session, reader: Viewer, examples: Collection[int]) -> set[int]:

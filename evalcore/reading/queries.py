@@ -304,9 +304,8 @@ def is_skipped() -> ColumnElement[bool]:
     line, later = TABLES["response_note"].c, tables.alias("response_note", "later").c
     reading = TABLES["reading"]
     on_thread = later.task_id == line.task_id, later.person_id == line.person_id
-    returned = (
-        exists().where(*on_thread, later.id > line.id, later.kind == schema.NoteKind.RETURN).correlate(line.id.table)
-    )
+    is_later = later.id > line.id, later.kind == schema.NoteKind.RETURN
+    returned = exists().where(*on_thread, *is_later).correlate(line.id.table)
     of_reading = line.task_id == reading.c.task_id, line.person_id == reading.c.person_id
     return exists().where(*of_reading, line.kind == schema.NoteKind.SKIP, ~returned).correlate(reading)
 
@@ -476,9 +475,8 @@ def drafts(session: Session, reading_id: int) -> dict[int | None, Draft]:
     mark = TABLES["mark"].c
     marks = select(mark.criterion_id, mark.label, mark.reason, mark.note).where(mark.reading_id == reading_id)
     rows = session.connection().execute(marks.order_by(mark.id))
-    return {
-        row.criterion_id: Draft(row.label, row.reason and schema.CannotReason(row.reason), row.note) for row in rows
-    }
+    why = {row.criterion_id: row.reason and schema.CannotReason(row.reason) for row in rows}
+    return {row.criterion_id: Draft(row.label, why[row.criterion_id], row.note) for row in rows}
 
 
 def has_marks(session: Session, task_id: int, person_id: int) -> bool:
@@ -781,7 +779,6 @@ def _of_reader(*, is_rubric: bool, is_case: bool) -> AnySelect:
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
     mine = rater.kind == schema.RaterKind.REVIEWER, rater.person_id == _PERSON
     further = verdict.supersedes, verdict.selection, verdict.source
-    of_reader = (
-        select(*_GIVEN, *further).join(TABLES["rater"], rater.id == verdict.rater_id).where(is_read(verdict), *mine)
-    )
+    said = select(*_GIVEN, *further).join(TABLES["rater"], rater.id == verdict.rater_id)
+    of_reader = said.where(is_read(verdict), *mine)
     return of_reader.where(*_on_item(is_rubric=is_rubric, is_case=is_case)).order_by(verdict.id)

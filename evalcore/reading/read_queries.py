@@ -254,9 +254,8 @@ def reads(session: Session, *, judge: str | None, with_judge: bool, on: Key | in
         # chosen and assigned: such reads fill a place too
         place = None if is_chosen else selection
         judge_label = judged.get((item[1], item[2]))
-        standing.append(
-            Read(number, tuple(item), rater_id, stage, label, severity, place, points, n_wanted, judge_label)
-        )
+        of_verdict = rater_id, stage, label, severity
+        standing.append(Read(number, tuple(item), *of_verdict, place, points, n_wanted, judge_label))
     return standing
 
 

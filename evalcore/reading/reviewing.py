@@ -428,9 +428,8 @@ def reveal(engine: Engine, viewer: schema.Viewer, reading_id: int, *, at: dateti
                 reading.control_seed, reading.control_share = secrets.randbelow(MAX_SEED + 1), share
             _, judged = _shown(session, reading, asked)
             control = control_keys(reading.control_seed, reading.control_share, list(first), judged)
-            differs = any(
-                key in judged and judged[key].label != given.label for key, given in first.items() if key not in control
-            )
+            read = {key: given.label for key, given in first.items() if key not in control}
+            differs = any(key in judged and judged[key].label != label for key, label in read.items())
             reading.state = ReadingState.REVEALED if differs or control else ReadingState.DONE
         return ReadingState(reading.state)
 

@@ -225,9 +225,8 @@ def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> 
         counted = counted.loc[is_drawn(counted)]
     of_item, rows = occurring(counted["row"].to_numpy(dtype=np.int64))
     met, unit, chance = (counted[name].to_numpy() for name in ("met", "unit", "inclusion_probability"))
-    n_reads, n_unknown = (
-        np.bincount(of_item, of, len(rows)).astype(np.int64) for of in (~np.isnan(met), np.isnan(met))
-    )
+    is_unknown = np.isnan(met)
+    n_reads, n_unknown = (np.bincount(of_item, of, len(rows)).astype(np.int64) for of in (~is_unknown, is_unknown))
     of_first, highest = np.empty(len(rows), dtype=unit.dtype), np.full(len(rows), np.nan)
     of_first[of_item[::-1]] = unit[::-1]
     np.fmax.at(highest, of_item, chance)

@@ -159,9 +159,8 @@ class _Scored:
         n_with_tag, n_labelled = n_scored, n_scored  # examples, by cell
         if not every:
             together = pairs, pairs[scored | self.complete[rows]]
-            n_with_tag, n_labelled = (
-                np.bincount(occurring(of)[1] // self._width, minlength=n_cells) for of in together
-            )
+            tagged = (occurring(of)[1] // self._width for of in together)
+            n_with_tag, n_labelled = (np.bincount(of, minlength=n_cells) for of in tagged)
         return table.assign(
             n_examples=n_scored,
             n_responses=means["n_values"],

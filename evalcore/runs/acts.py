@@ -47,9 +47,8 @@ def start(
                 )
         _check(session, spec)
     with act(engine, actor, check_can_run) as session:
-        return store.start_run(
-            session, spec, actor=actor.signature, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures
-        )
+        bounds: dict[str, Any] = {"concurrency": concurrency, "max_cost": max_cost, "max_failures": max_failures}
+        return store.start_run(session, spec, actor=actor.signature, **bounds)
 
 
 def stop(engine: Engine, run_id: int, *, actor: schema.Viewer) -> None:

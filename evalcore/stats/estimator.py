@@ -147,9 +147,8 @@ def by_physicians(population: Population, sample: Sample) -> Fit:
     sides = np.column_stack([~population.undesirable, population.undesirable])
     weights = population.item_weights[sample.rows] / sample.probabilities
     whole, seen = population.item_weights @ sides, weights @ sides[sample.rows]
-    n_read, n_of = (
-        np.bincount(of, minlength=2) for of in (population.undesirable[sample.rows], population.undesirable)
-    )
+    signs = population.undesirable[sample.rows], population.undesirable
+    n_read, n_of = (np.bincount(of, minlength=2) for of in signs)
     few = n_read < n_of.clip(max=MIN_OF_A_SIGN)
     ratios = np.divide(whole, seen, out=np.zeros(2), where=seen != 0)
     ratios[(whole != 0) & (few | (seen == 0))] = np.nan
@@ -425,9 +424,8 @@ def _sharpness(population: Population, sample: Sample, fit: Fit) -> tuple[float,
     missed = np.ones(len(deviation)) if parts.variance >= parts.most else 1 - sample.probabilities
     totals = np.bincount(sample.units, deviation, minlength=k)[sample.units]
     open_side = (1 - fit.leverage).clip(min=OPEN)
-    slope = -2 * (
-        (missed * totals * population.item_weights[sample.rows] / (open_side * sample.probabilities)) @ fit.columns
-    )
+    missing = missed * totals * population.item_weights[sample.rows]
+    slope = -2 * ((missing / (open_side * sample.probabilities)) @ fit.columns)
     residuals = (sample.votes - fit.predicted[sample.rows]) / open_side
     moved = missed * totals * deviation * (k / (k - 1)) + residuals * (fit.coefficient_weights @ slope)
     return variance, moved / variance, 0.0 if parts.variance >= least else 1 / MIN_DISAGREEMENT, float(parts.readers)

@@ -189,9 +189,8 @@ def read_levels(
                 by_judge = {judge.name: judge.version for judge in shipped if judge.name in written.labels}
                 detail = written.as_dict() | {"versions": by_judge, "again": again}
                 subject = counted(written.n_read, "response")
-                store.append_event(
-                    session, actor=actor.signature, action=schema.LEVELS_READ, subject=subject, detail=detail
-                )
+                told: dict[str, Any] = {"action": schema.LEVELS_READ, "subject": subject, "detail": detail}
+                store.append_event(session, actor=actor.signature, **told)
         report.add(written)
     return report
 

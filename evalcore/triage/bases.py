@@ -133,9 +133,8 @@ def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, lis
     of = by_model(rates.assign(reason=[short_reason(reason) for reason in rates["reason"]]))
     columns = {"Model": [model for model, _ in of], "Format": [word for _, word in of]}
     occurring = [name for name in measures if any(name in rows for rows in of.values())]
-    return columns | {
-        METRICS[name]: [rate_words(rows[name]) if name in rows else "" for rows in of.values()] for name in occurring
-    }
+    words = ((name, [rate_words(rows[name]) if name in rows else "" for rows in of.values()]) for name in occurring)
+    return columns | {METRICS[name]: cells for name, cells in words}
 
 
 def harm(of: LevelsBy, weights: Weights) -> pd.DataFrame:

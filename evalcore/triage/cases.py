@@ -107,9 +107,8 @@ def shown_samples(triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[s
     """The first sample with a text that was read as the predicted level, else the first with a text; or -1."""
     samples = triage_data.samples
     texts = np.flatnonzero(samples["has_text"].to_numpy())
-    n_keys = (
-        len(triage_data.cases) * max(len(samples["model"].cat.categories), 1) * len(samples["format"].cat.categories)
-    )
+    n_models, n_formats = (len(samples[name].cat.categories) for name in ("model", "format"))
+    n_keys = len(triage_data.cases) * max(n_models, 1) * n_formats
     place = np.full(n_keys, -1, dtype=np.int64)
     place[case_keys(mine, samples)] = np.arange(len(mine))
     of = place[case_keys(samples.iloc[texts], samples)]

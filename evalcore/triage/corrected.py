@@ -182,9 +182,8 @@ def answered(
     reads = drawn_reads(triage_data, settled=settled)
     own = drawn_reads(triage_data, settled=False)
     readers = pd.factorize(reads["rater"], sort=True)[0].astype(np.int64)
-    said_by, own_by = (
-        distributions(np.arange(len(reads)), table["level"].to_numpy(dtype=float), len(reads)) for table in (reads, own)
-    )
+    levels = (table["level"].to_numpy(dtype=float) for table in (reads, own))
+    said_by, own_by = (distributions(np.arange(len(reads)), level, len(reads)) for level in levels)
     level = levels_by(triage_data, judges)
     looked = np.flatnonzero(clear[row] & ~np.isnan(level))
     places = looked[level[looked] > 0]
@@ -317,9 +316,8 @@ def _estimated(about: Answers, counts: Floats, which: str, held: Held) -> dict[s
     by_case = share.by_case
     low, high = wilson(by_case.sum(), len(by_case))
     judged = float(by_case.mean()) if len(by_case) else np.nan
-    found |= {JUDGE: judged, f"{JUDGE}_low": float(low), f"{JUDGE}_high": float(high)} | dict.fromkeys(
-        _OF_READS, np.nan
-    )
+    found |= {JUDGE: judged, f"{JUDGE}_low": float(low), f"{JUDGE}_high": float(high)}
+    found |= dict.fromkeys(_OF_READS, np.nan)
     if found["enough"]:
         for kind in (PHYSICIANS, CORRECTED):
             fit = share.corrected if kind == CORRECTED else estimator.by_physicians(share.population, share.sample)

@@ -151,9 +151,8 @@ def overview(cells: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
         for place, name in enumerate(FORMATS)
     }
     width = STEP * min(len(models), SMALL_LINE)
-    depth: list[list[float | None]] = [
-        [None] * width for _ in range(max((top for _, top in corners.values()), default=0) + N)
-    ]
+    height = max((top for _, top in corners.values()), default=0) + N
+    depth: list[list[float | None]] = [[None] * width for _ in range(height)]
     words_of = [[""] * width for _ in depth]
     rows = cells.loc[cells["share"].notna()].to_dict(orient="records")
     for row in rows:
@@ -199,9 +198,8 @@ def _stair(left: float, top: float) -> str:
 def directions(rates: pd.DataFrame, *, counts: str = "cases") -> go.Figure:
     """Under-triage, exact and over-triage of each model and format as one bar that fills the row."""
     models = list(dict.fromkeys(str(model) for model in rates["model"]))
-    known = {
-        (str(row["model"]), str(row["format"]), str(row["measure"])): row for row in rates.to_dict(orient="records")
-    }
+    rows = rates.to_dict(orient="records")
+    known = {(str(row["model"]), str(row["format"]), str(row["measure"])): row for row in rows}
     bars = [(model, word) for model in models for word in FORMATS if (model, word, "exact") in known]
     parts = []
     for measure, words, colour, border in DIRECTIONS:
@@ -367,9 +365,8 @@ def orders(
 ) -> go.Figure:
     """The models' places over the ratio of the weights; dotted where two change places; `now`: the chosen one."""
     present = [word for word in FORMATS if table["format"].astype(str).eq(word).any()]
-    figure = make_subplots(
-        cols=max(len(present), 1), shared_yaxes=True, horizontal_spacing=0.04, subplot_titles=present
-    )
+    look: dict[str, Any] = {"shared_yaxes": True, "horizontal_spacing": 0.04}
+    figure = make_subplots(cols=max(len(present), 1), subplot_titles=present, **look)
     named: set[str] = set()
     for column, word in enumerate(present, start=1):
         mine = table.loc[table["format"].astype(str).eq(word) & table["place"].notna()]

@@ -76,9 +76,8 @@ def expected_harm(cells: pd.DataFrame, weights: Weights = USUAL_WEIGHTS) -> pd.D
     half, reason = _t_half(n, squares, harm, rates.NO_CASE)
     of_under = quotient(total(np.where(rates.STEP < 0, cost, 0), np.float64), n)
     low, high = np.maximum(harm - half, 0), np.minimum(harm + half, weights.highest)
-    table = names.assign(
-        n=n.astype(np.int64), harm=harm, low=low, high=high, of_under=of_under, of_over=harm - of_under
-    )
+    parts = {"of_under": of_under, "of_over": harm - of_under}
+    table = names.assign(n=n.astype(np.int64), harm=harm, low=low, high=high, **parts)
     table = table.assign(n_under=total(rates.STEP < 0), n_over=total(rates.STEP > 0))
     table["steps_under"] = total(-np.minimum(rates.STEP, 0))
     return table.assign(steps_over=total(np.maximum(rates.STEP, 0)), reason=reason)

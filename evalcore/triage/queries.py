@@ -211,9 +211,8 @@ def _drawn(session: Session, reads: pd.DataFrame, samples: pd.DataFrame) -> pd.D
 
 def _published(session: Session) -> pd.DataFrame:
     table = TABLES["published_matrix"].c
-    statement = select(
-        table.model, table.format, table.gold, *(table[level].label(level.upper()) for level in "abcd")
-    ).order_by(table.id)
+    levels = (table[level].label(level.upper()) for level in "abcd")
+    statement = select(table.model, table.format, table.gold, *levels).order_by(table.id)
     found = frame(session, statement)
     return found.assign(gold=found["gold"].map(data.LEVELS).astype(float))
 
@@ -364,7 +363,6 @@ def _of_judge(verdict: Any) -> tuple[Any, ...]:
 
 
 def _versions(session: Session, judge: str) -> dict[int, str]:
-    statement = select(col(Rater.id), col(Rater.prompt_version)).where(
-        col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge
-    )
+    of_judge = col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge
+    statement = select(col(Rater.id), col(Rater.prompt_version)).where(*of_judge)
     return {int(number or 0): str(version) for number, version in session.connection().execute(statement)}

@@ -32,9 +32,8 @@ def set_label_map(session: Session, source: str, table: label_maps.Table, *, act
         return False
     connection.execute(delete(rows).where(rows.c.source == folded))
     if wanted:
-        connection.execute(
-            insert(rows), [{"source": folded, "label": label, "meaning": meaning} for label, meaning in wanted]
-        )
+        given_rows = [{"source": folded, "label": label, "meaning": meaning} for label, meaning in wanted]
+        connection.execute(insert(rows), given_rows)
     action = "label map set" if wanted else "label map reset"
     detail = {"labels": [f"{label} = {meaning}" for label, meaning in wanted]} if wanted else {}
     append_event(session, actor=actor, action=action, subject=f"source {folded}", detail=detail)

@@ -86,9 +86,8 @@ class _Adjudicating(ItemPanel):
         drawn_in, drawn_item, drawn_verdicts = st.session_state.get("settling_drawn") or (None, None, None)
         # what was in hand when the screen was drawn is in question no more: a press on it must not fall on another item
         self._gone = drawn_in == self.number and drawn_item not in self.keys
-        self._shown: frozenset[int] | None = (
-            drawn_verdicts if (drawn_in, drawn_item) == (self.number, question.criterion_id) else None
-        )
+        is_this = (drawn_in, drawn_item) == (self.number, question.criterion_id)
+        self._shown: frozenset[int] | None = drawn_verdicts if is_this else None
 
     def _start(self) -> int:
         return self.next_open([q.criterion_id for q in self._case.questions if q.settled is None], -1)
@@ -117,9 +116,8 @@ class _Adjudicating(ItemPanel):
         self._judge()
         with st.container(key="settling_form"):
             is_scale = question.ask is not Ask.RUBRIC
-            with st.container(
-                horizontal=not is_scale, gap="small", key="settling_scale" if is_scale else "settling_labels"
-            ):
+            key = "settling_scale" if is_scale else "settling_labels"
+            with st.container(horizontal=not is_scale, gap="small", key=key):
                 self._choices(ANSWERS[question.ask], "settle_{option}", "label")
             st.html(stamp("Why the readers differed" + ("" if question.differ else ", if they did")))
             with st.container(horizontal=True, gap="small", key="settling_causes"):

@@ -29,12 +29,10 @@ n_all = chain.events(engine, viewer, is_blind=hidden, limit=1)[1]
 st.html(html.heading("Audit trail", f"{counted(n_all, 'event')}, newest first; none can be changed or removed"))
 words = chain.words(engine, viewer, is_blind=hidden)
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    search = st.text_input(
-        "Search", key="audit_search", placeholder="Person, act, file, response", bind="query-params", width=320
-    )
-    actor = st.selectbox(
-        "Person", words["actor"], index=None, placeholder="Anybody", key="audit_person", bind="query-params"
-    )
+    hint = "Person, act, file, response"
+    search = st.text_input("Search", key="audit_search", placeholder=hint, bind="query-params", width=320)
+    look: dict[str, Any] = {"key": "audit_person", "bind": "query-params"}
+    actor = st.selectbox("Person", words["actor"], index=None, placeholder="Anybody", **look)
     action = st.selectbox("Act", words["action"], index=None, placeholder="Any", key="audit_act", bind="query-params")
     check = st.button("Verify the chain", icon=":material/verified:", key="verify")
 if check:

@@ -15,9 +15,8 @@ def mark(viewer: Viewer, response_id: int) -> None:
     """A way to mark the response, for who may."""
     if not allows(check_can_mend, viewer):
         return
-    with st.popover(
-        "Mark as broken", icon=":material/heart_broken:", key=f"broken_{response_id}", help=HELP, type="tertiary"
-    ):
+    icon, key = ":material/heart_broken:", f"broken_{response_id}"
+    with st.popover("Mark as broken", icon=icon, key=key, help=HELP, type="tertiary"):
         why = st.radio("This response is", list(Broken), format_func=WORDS.__getitem__, key=f"broken_why_{response_id}")
         if why is not None and st.button("Mark", key=f"mark_broken_{response_id}"):
             with common.shown_errors():

@@ -314,9 +314,8 @@ def _more(fields: shared_filters.Fields) -> dict[str, Any]:
         with column:
             chosen |= fields.choose(*names)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        points = st.slider(
-            "Points", MIN_POINTS, MAX_POINTS, ALL_POINTS, key="points", bind="query-params", persist_state="session"
-        )
+        kept: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+        points = st.slider("Points", MIN_POINTS, MAX_POINTS, ALL_POINTS, key="points", **kept)
         chosen["judges_differ"] = fields.judges_differ()
     points_of = shared_filters.points_of(chosen.pop("sign"), *points)
     return {**chosen, **points_of, **fields.of_tasks(), **fields.of_cases("source", "format", "level")}

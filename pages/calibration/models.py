@@ -135,9 +135,8 @@ def _cases(here: Here, cases: pd.DataFrame) -> None:
         models, formats = [ALL_MODELS, *here.known.models], [BOTH, *FORMATS]
         model = confidence.one_of("Model", models, "calibration_of_model", width=180)
         word = confidence.one_of("Format", formats, "calibration_of_format", width=160)
-    fits = (cases["model"].astype(str).eq(model) | (model == ALL_MODELS)) & (
-        cases["format"].astype(str).eq(word) | (word == BOTH)
-    )
+    fits = cases["model"].astype(str).eq(model) | (model == ALL_MODELS)
+    fits &= cases["format"].astype(str).eq(word) | (word == BOTH)
     if not fits.any():
         st.html(html.quiet("No ambiguous case with votes has two samples with a level here."))
         return

@@ -94,9 +94,8 @@ def part(hidden: frozenset[int]) -> export_tables.Part:
         judge = st.selectbox("Judge beside the physicians", judges, key="export_judge", placeholder="No judge yet")
         dataset = st.selectbox("Data set", choices["dataset"], index=None, placeholder="All", key="export_dataset")
         model = st.selectbox("Model", common.read("models", hidden), index=None, placeholder="All", key="export_model")
-        theme = st.selectbox(
-            "Theme", choices["theme"], index=None, placeholder="All", key="export_theme", format_func=filters.plain
-        )
+        look: dict[str, Any] = {"key": "export_theme", "format_func": filters.plain}
+        theme = st.selectbox("Theme", choices["theme"], index=None, placeholder="All", **look)
         read_only = st.toggle("Only what a physician has read", key="export_read_only")
     return export_tables.Part(judge=judge, dataset=dataset, model=model, theme=theme, read_only=read_only, blind=hidden)
 
@@ -172,9 +171,8 @@ def for_a_paper(hidden: frozenset[int]) -> None:
     with st.container(horizontal=True):
         whole = partial(make, "bundle", "zip", export_tables.Part())
         page = partial(make, "report", "html", export_tables.Part())
-        download(
-            "Download the report", page, "report.html", "report", icon=":material/description:", help=reporting.WHAT
-        )
+        look = {"icon": ":material/description:", "help": reporting.WHAT}
+        download("Download the report", page, "report.html", "report", **look)
         download("Download the bundle", whole, "bundle.zip", "bundle", icon=":material/folder_zip:")
     icon = ":material/article:"
     with st.expander("Methods, flow of the study and checklist", icon=icon, key="paper", on_change="rerun") as fold:

@@ -146,9 +146,8 @@ def line(
 def marked(desk: OpenReview, key: int | None, draft: Draft | None, *, place: int, is_current: bool) -> str:
     """A line before the lock: the reader's label so far; in a study that reads open, the judge's too."""
     reason = REASONS[draft.reason].lower() if draft and draft.reason else ""
-    asks = (
-        '<small class="or-open">reason?</small>' if draft and draft.label == Label.CANNOT_ASSESS and not reason else ""
-    )
+    is_asked = draft and draft.label == Label.CANNOT_ASSESS and not reason
+    asks = '<small class="or-open">reason?</small>' if is_asked else ""
     more = " · ".join(words for words in (reason, "note" if draft and draft.note else "") if words)
     judged = desk.judged.get(key)
     return _row(

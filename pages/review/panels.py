@@ -372,9 +372,8 @@ class Marking(ListPanel):
             self._submit_row()
         with row("model_row"):
             if self.desk.asked.response_id is not None:  # asked of every response, since style may tell its model too
-                st.checkbox(
-                    "I know which model this is", key=f"knows_model_{self.number}", disabled=common.drawn_frozen()
-                )
+                key = f"knows_model_{self.number}"
+                st.checkbox("I know which model this is", key=key, disabled=common.drawn_frozen())
                 if self._names_model:
                     st.html(stamp("The text may name the model that wrote it."), width="content")
             telling.button(self.number)

@@ -27,9 +27,8 @@ KINDS = {
     Kind.AMBIGUOUS.value: "ambiguous: physicians do not agree",
 }
 MISSES = {Miss.UNDER.value: "too low: under-triage", Miss.OVER.value: "too high: over-triage"}
-LEVELS = {level.value: level.value for level in Acuity if level is not Acuity.REMOVE} | {
-    Label.CANNOT_ASSESS.value: "no level"
-}
+LEVELS = {level.value: level.value for level in Acuity if level is not Acuity.REMOVE}
+LEVELS[Label.CANNOT_ASSESS.value] = "no level"
 FORMATS = {Format.QA.value: "qa: asked for a level", Format.CONVERSATION.value: "conversation"}
 
 
@@ -85,9 +84,8 @@ class Fields:
                 options = common.read("models", self.hidden)
             elif options is None:
                 options = common.read("judges") if name == "judge" else common.read("choices")[name]
-            chosen[name] = st.selectbox(
-                labels.get(name, label), options, index=None, format_func=shown, placeholder="Any", **self._named(name)
-            )
+            how: dict[str, Any] = {"format_func": shown, "placeholder": "Any", **self._named(name)}
+            chosen[name] = st.selectbox(labels.get(name, label), options, index=None, **how)
         return chosen
 
     def search(self) -> str:

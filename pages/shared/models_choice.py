@@ -48,9 +48,8 @@ def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
         usual = judges_of[evaluation]
         usual_judges = [judge for judge in plan.judges if judge in usual] or usual[:1]
         placeholder = f"{usual[0]} (the judge with most labels)"
-        judges = st.multiselect(
-            "Judges", usual, usual_judges, key="models_judges", **page_cache.KEPT, width=205, placeholder=placeholder
-        )
+        look: dict[str, Any] = {**page_cache.KEPT, "width": 205, "placeholder": placeholder}
+        judges = st.multiselect("Judges", usual, usual_judges, key="models_judges", **look)
         claim = physicians = None
         if claims:
             held: dict[str, Any] = {"width": 170, "help": glossary.helps("claim, reach")}

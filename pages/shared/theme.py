@@ -24,9 +24,8 @@ button { font: inherit; color: inherit; background: none; border: 0; padding: 0.
 button:hover { color: var(--or-accent); }
 @media (pointer: coarse) { button { min-height: 44px; min-width: 44px; } }
 """
-_save = st.components.v2.component(
-    "overread_save", html=_HTML, css=_CSS, js=Path(__file__).with_name("figure.js").read_text(encoding="utf-8")
-)
+_JS = Path(__file__).with_name("figure.js").read_text(encoding="utf-8")
+_save = st.components.v2.component("overread_save", html=_HTML, css=_CSS, js=_JS)
 
 
 def ink() -> str:

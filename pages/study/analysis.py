@@ -81,9 +81,8 @@ def _form(viewer: Viewer, hidden: frozenset[int], spec: Analysis, *, disabled: b
         with second:
             claim = one_of("Holds for", list(CLAIM_WORDS), WIDEST, spec.claim, CLAIM_WORDS)
             physicians = one_of("As read by", list(PHYSICIANS_WORDS), WIDEST, spec.physicians, PHYSICIANS_WORDS)
-            settled, weighted = (
-                st.checkbox(label, value=getattr(spec, name), **widget(name)) for name, label in CHECKBOXES.items()
-            )
+            boxes = CHECKBOXES.items()
+            settled, weighted = (st.checkbox(label, value=getattr(spec, name), **widget(name)) for name, label in boxes)
         with third:
             one = one_of("Primary comparison: first model", models, NO_MODEL, spec.primary[0] if spec.primary else None)
             other = one_of("With", models, NO_MODEL, spec.primary[1] if spec.primary else None)

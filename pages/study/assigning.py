@@ -105,9 +105,8 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
             "How many, drawn at random", min_value=1, value=None, step=1, placeholder="all that fit", key="assign_n", disabled=plan is not None
         )  # fmt: skip
         n_readers = st.number_input("Readers per response", 1, None, READERS_EACH, 1, key="assign_readers_each")
-        minutes = st.number_input(
-            "Reserve an opened response for (minutes)", min_value=1, value=RESERVE_MINUTES, step=5, key="assign_minutes"
-        )
+        words = "Reserve an opened response for (minutes)"
+        minutes = st.number_input(words, min_value=1, value=RESERVE_MINUTES, step=5, key="assign_minutes")
         seed = st.number_input("Seed", 0, MAX_SEED, None, 1, placeholder="drawn", key="assign_seed")
     readers, specialty = who("assign")
     rules = common.ask(contents.rules)
@@ -160,12 +159,10 @@ def who(form: str) -> tuple[list[str], str | None]:
     people = readers_of(common.read("people"))
     specialties = sorted({word for person in people for word in person.specialties})
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        readers = st.multiselect(
-            "Readers", [person.name for person in people], placeholder="Every reviewer", key=f"{form}_people", width=420
-        )
-        specialty = st.selectbox(
-            "Specialty", specialties, index=None, placeholder="Any", key=f"{form}_specialty", width=260
-        )
+        everybody = [person.name for person in people]
+        readers = st.multiselect("Readers", everybody, placeholder="Every reviewer", key=f"{form}_people", width=420)
+        look: dict[str, Any] = {"placeholder": "Any", "key": f"{form}_specialty", "width": 260}
+        specialty = st.selectbox("Specialty", specialties, index=None, **look)
     return readers, specialty
 
 

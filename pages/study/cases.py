@@ -119,9 +119,8 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
     spelt = dict(zip(labels["source"].map(label_maps.fold), labels["source"], strict=True))
     sources = [spelt.get(source, source) for source in dict.fromkeys([*counts["source"], *tables])]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        called = st.selectbox(
-            "Source", sources, key="label_map_source", width=320, accept_new_options=not disabled, disabled=not sources
-        )
+        how = {"accept_new_options": not disabled, "disabled": not sources}
+        called = st.selectbox("Source", sources, key="label_map_source", width=320, **how)
     called = called or label_maps.LEVELS
     source = label_maps.fold(called)
     whose = ["This map comes with Overread."] if source in label_maps.default_tables() else []
@@ -131,9 +130,8 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
     rows = [*table, *((label, "") for label in label_maps.unknown(counts, source))]
     edited = _editor(source, rows, label_maps.beside(counts, source, rows, maps), disabled=disabled)
     with st.container(horizontal=True):
-        save = st.button(
-            "Save the map", type="primary", icon=":material/save:", key="label_map_save", disabled=disabled
-        )
+        icon = ":material/save:"
+        save = st.button("Save the map", type="primary", icon=icon, key="label_map_save", disabled=disabled)
         back = st.button(
             "Use Overread's map" if source in label_maps.default_tables() else "Remove this map",
             icon=":material/undo:", key="label_map_reset", disabled=disabled or source not in own,
@@ -160,9 +158,8 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
 
 def _editor(source: str, table: label_maps.Table, counts: pd.DataFrame, *, disabled: bool) -> list[tuple[str, str]]:
     """The map as it stands on the screen. A label that it does not know has a row, left out while it stays empty."""
-    shown = pd.DataFrame(list(table), columns=list(label_maps.COLUMNS), dtype="str").assign(
-        cases=counts["n_cases"].to_numpy(), otherwise=counts["n_otherwise"].to_numpy()
-    )
+    shown = pd.DataFrame(list(table), columns=list(label_maps.COLUMNS), dtype="str")
+    shown = shown.assign(cases=counts["n_cases"].to_numpy(), otherwise=counts["n_otherwise"].to_numpy())
     longest = label_maps.MAX_LENGTH
     edited = st.data_editor(
         shown,

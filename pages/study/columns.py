@@ -132,9 +132,8 @@ def ask(path: Path, name: str, number: str, options: Options) -> Choice | None:
     st.html(html.notice(lacks, kind="warning") if lacks else html.quiet(whole))
     _shown(given, names, options, is_whole=not lacks)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        keep_as = st.text_input(
-            "Keep the mapping as", begin if begin != PROPOSED else name.partition(".")[0], key=f"{key}_keep"
-        )
+        usual = begin if begin != PROPOSED else name.partition(".")[0]
+        keep_as = st.text_input("Keep the mapping as", usual, key=f"{key}_keep")
         st.download_button(
             "Download the mapping", to_yaml(names), f"{name.partition('.')[0]}.yaml", "application/yaml", icon=":material/download:",
             key=f"{key}_yaml", on_click="ignore", help="For overread import FILE --mapping THIS.yaml",
@@ -196,9 +195,8 @@ def _graded(given: Sample, names: OwnNames, key: str) -> OwnNames:
     if len(graded) > 1 or wide:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             options = list(dict.fromkeys([*wide, *graded]))
-            picked = st.multiselect(
-                "Several columns of grades", options, wide, key=f"{key}_wide", placeholder="one column, chosen above"
-            )
+            hint = "one column, chosen above"
+            picked = st.multiselect("Several columns of grades", options, wide, key=f"{key}_wide", placeholder=hint)
             kinds = {field for one in names.several for path, field in one.items() if said_constant(path) is not None}
             what = st.segmented_control(
                 "Their names are", list(WIDE), default="judge" if "judge" in kinds else "criterion", required=True, format_func=WIDE.__getitem__,

@@ -54,9 +54,8 @@ def _thread(viewer: Viewer, thread: Thread) -> None:
             to = {"example": str(thread.example_id)}
             st.page_link(routes.BROWSE, label="Open in Browse", icon=":material/menu_book:", query_params=to)
         with st.form(f"reply_{name}", border=False, clear_on_submit=False, enter_to_submit=False):
-            text = st.text_input(
-                f"Answer to {thread.reader}", key=f"reply_{name}_{thread.lines[-1].number}", max_chars=MAX_LINE
-            )
+            key = f"reply_{name}_{thread.lines[-1].number}"
+            text = st.text_input(f"Answer to {thread.reader}", key=key, max_chars=MAX_LINE)
             with st.container(horizontal=True, gap="small"):
                 kinds = {NoteKind.ANSWER: "Answer"}
                 if thread.is_skipped:

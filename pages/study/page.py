@@ -137,9 +137,8 @@ def _run(upload: UploadedFile, place: int, **options: Any) -> None:
         before, seconds = done, time.monotonic() - began
         is_known = MEGABYTE < done < size  # a packed file holds more than its size
         left = f", about {duration(seconds * (size - done) / done)} left" if is_known else ""
-        bar.progress(
-            min(done / size, 1.0), text=f"{step} {done / MEGABYTE:,.1f} of {max(size, done) / MEGABYTE:,.1f} MB{left}"
-        )
+        of = f"{done / MEGABYTE:,.1f} of {max(size, done) / MEGABYTE:,.1f} MB"
+        bar.progress(min(done / size, 1.0), text=f"{step} {of}{left}")
 
     with _on_disk(upload) as path:
         size = max(path.stat().st_size, 1)

@@ -121,9 +121,8 @@ def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) ->
 
 def _go_on(viewer: Viewer, row: RunRow) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        concurrency = st.number_input(
-            "Questions at once", 1, MAX_CONCURRENCY, row.concurrency, key=f"run_on_concurrency_{row.run_id}", width=160
-        )
+        key = f"run_on_concurrency_{row.run_id}"
+        concurrency = st.number_input("Questions at once", 1, MAX_CONCURRENCY, row.concurrency, key=key, width=160)
         max_cost = st.number_input(
             "Cost limit (US dollars)", 0.0, None, row.max_cost, 1.0, "%.10g", key=f"run_on_cost_{row.run_id}", width=180, placeholder="no limit",
             disabled=not row.spec.model.has_prices,

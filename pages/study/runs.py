@@ -215,9 +215,8 @@ def _who(kind: RunKind) -> ModelSettings | None:
 def _elsewhere(name: str) -> ModelSettings | None:
     address = st.text_input("Base URL", placeholder="http://127.0.0.1:8000/v1", key="run_base_url", width=300)
     api_model = st.text_input("Name at the server", placeholder=name, key="run_api_model", width=200)
-    temperature = st.number_input(
-        "Temperature", 0.0, 2.0, None, 0.1, "%.2g", key="run_temperature", width=170, placeholder="not sent"
-    )
+    look: dict[str, Any] = {"key": "run_temperature", "width": 170, "placeholder": "not sent"}
+    temperature = st.number_input("Temperature", 0.0, 2.0, None, 0.1, "%.2g", **look)
     price_in, price_out = (
         st.number_input(
             f"US dollars per million tokens {way}", 0.0, None, None, key=f"run_price_{way}", width=210, placeholder="unknown"

@@ -69,9 +69,8 @@ def rows(
                 if not filled:
                     continue
                 if not columns:
-                    columns = [
-                        text.strip() or f"column {get_column_letter(index)}" for index, text in enumerate(texts, 1)
-                    ]
+                    named = enumerate(texts, 1)
+                    columns = [text.strip() or f"column {get_column_letter(place)}" for place, text in named]
                     if repeated := [one for index, one in enumerate(columns) if one in columns[:index]]:
                         yield number, RowFault(f"{repeated[0]}: expected the column once, got it twice")
                         return

@@ -126,9 +126,8 @@ class _Settled:
         is_whole = len(wanted) == len(rubric) > 1  # most answers are graded on all of them
         if is_whole and all(map(_is_plainly, rubric, wanted)):
             return rubric
-        found = [
-            known for one in wanted if (known := self._criteria.get(one)) is not None and known.points == one.points
-        ]
+        known = [(one, self._criteria.get(one)) for one in wanted]
+        found = [held for one, held in known if held is not None and held.points == one.points]
         return found if len(found) == len(wanted) else None
 
 

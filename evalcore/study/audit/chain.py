@@ -153,9 +153,8 @@ def verify(session: Session, *, expected: str | None = None, kept: Path | None =
     changed = _Tally("verdict")
     faults += acts[VERDICT].faults(_verdicts(session, changed))
     faults += changed.faults("was changed after it was written", "were")
-    faults += acts[LEDGER].faults(
-        (number, ledger_row(table, row, content)) for number, table, row, content in trail.ledger(session)
-    )
+    rows = ((number, ledger_row(table, row, content)) for number, table, row, content in trail.ledger(session))
+    faults += acts[LEDGER].faults(rows)
     n_rows = 0
     for table in CONTENT:
         n_found, content_faults = _content_faults(session, table)

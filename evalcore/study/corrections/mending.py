@@ -39,12 +39,8 @@ def hide_anew(session: Session) -> dict[str, str]:
     if not hides(connection) and not any(connection.execute(any_of).first() for any_of in (is_withdrawn, is_broken)):
         return {}
     keep_brought(session)
-    moved = {
-        row.row_id: row.as_id
-        for row in connection.execute(
-            sa.select(_HIDDEN).where(_HIDDEN.c.table_name == "response", _HIDDEN.c.as_id.is_not(None))
-        )
-    }
+    of_responses = sa.select(_HIDDEN).where(_HIDDEN.c.table_name == "response", _HIDDEN.c.as_id.is_not(None))
+    moved = {row.row_id: row.as_id for row in connection.execute(of_responses)}
     connection.execute(sa.delete(_HIDDEN))
     for table, runs in _leaving(connection).items():
         _hide(connection, table, runs)
@@ -161,9 +157,8 @@ def _move_back(session: Session, moved: dict[int, int]) -> None:
             taken += not _moved(session, "response", row.id, {"sample_index": index})
     for table, column in (("example", "prompt_id"), ("published_matrix", "model")):
         columns = STORED[table].c
-        away = sa.select(columns.id, columns[column].label("name")).where(
-            columns[column].like("% (withdrawn %)"), columns.id.not_in(is_hidden[table])
-        )
+        shown = columns[column].like("% (withdrawn %)"), columns.id.not_in(is_hidden[table])
+        away = sa.select(columns.id, columns[column].label("name")).where(*shown)
         for row in connection.execute(away).all():
             if row.name.endswith(suffix := f" (withdrawn {row.id})"):
                 taken += not _moved(session, table, row.id, {column: row.name.removesuffix(suffix)})

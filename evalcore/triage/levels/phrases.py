@@ -138,9 +138,8 @@ _LASTED = re.compile(r"(?:\bpast|\blast|\bthan|\bsince|\bafter|\bevery|\bthese|\
 
 def times_in(text: str) -> list[When]:
     """When something is to be done, in order; not how long it has lasted or is to go on ("for two weeks")."""
-    found = [
-        When(said.start(), said.end(), _amount(said)) for pattern in (_AMOUNT, _SPAN) for said in pattern.finditer(text)
-    ]
+    said = (one for pattern in (_AMOUNT, _SPAN) for one in pattern.finditer(text))
+    found = [When(one.start(), one.end(), _amount(one)) for one in said]
     found += [When(said.start(), said.end(), Soon[said.lastgroup or "NOW"]) for said in _WHEN.finditer(text)]
     found = [when for when in found if not _LASTED.search(text[max(0, when.begin - 24) : when.begin])]
     found.sort(key=lambda when: (when.begin, -when.end))
