@@ -203,8 +203,8 @@ class Work:
         """Tell the trail what came of the file; and remember it, so that importing it again adds nothing."""
         # a file with rows left out may be imported again once their partners are here
         if not report.without_partner and not lookups.is_imported(session, self.content_hash):
-            told = {"name": report.file, "format_name": report.format}
-            store.add_imported_file(session, content_hash=self.content_hash, **told)
+            told = {"name": report.file, "format": report.format, "created_at": now()}
+            store.Bulk(session).insert_only("imported_file", [{"content_hash": self.content_hash, **told}])
         detail = report.for_audit() | mending.hide_anew(session)
         store.append_event(session, actor=actor, action=schema.FILE_IMPORTED, subject=report.file, detail=detail)
 
@@ -238,7 +238,7 @@ def turn(engine: Engine, work: Work, actor: Viewer, progress: Progress) -> Itera
             yield tell
         finally:
             with suppress(DatabaseFault, Frozen), writing(engine, patient=True) as session:
-                store.end_import(session)
+                store.end_import(session, ImportUnderWay)
 
 
 @contextmanager
@@ -387,7 +387,7 @@ def give_up(engine: Engine, actor: Viewer) -> UnfinishedImport:
 
 
 def _stop(session: Session, begun: UnfinishedImport, n_done: int, *, actor: str, faults: list[str]) -> None:
-    store.end_parts(session)
+    store.end_import(session, UnfinishedImport)
     detail = {"source_hash": begun.source_hash, "rows": n_done, "of": begun.n_rows, "faults": faults}
     store.append_event(session, actor=actor, action=schema.IMPORT_STOPPED, subject=begun.name, detail=detail)
 
@@ -548,7 +548,7 @@ def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished
         is_broken_off(session, engine, work)
         told: dict[str, Any] = {"asked": work.as_json(), "report": json.dumps(asdict(work.report())), "n_rows": n_rows}
         begun = UnfinishedImport(name=work.file.name, source_hash=work.source_hash, actor=actor.signature, **told)
-        store.begin_parts(session, begun)
+        store.begin_import(session, begun)
     return begun
 
 
@@ -575,7 +575,7 @@ def _written(
             stopped = [*failed.faults, stays]
             _stop(session, begun, parts.n_done, actor=begun.actor, faults=stopped)
         else:
-            store.end_parts(session)
+            store.end_import(session, UnfinishedImport)
             work.set_meanings(session, report, begun.actor)
             work.record(session, report, begun.actor)
     work.file.path.unlink(missing_ok=True)

@@ -87,7 +87,8 @@ def examples(session: Session, filters: Filters) -> "pd.DataFrame":
             statement = statement.where(table.c[column] == getattr(filters, column))
     for kind in TASK_TAGS:
         if (wanted := getattr(filters, kind)) is not None:
-            statement = statement.where(has_tag(table.c.tags, f"{kind}:{wanted}"))
+            tag = json.dumps(f"{kind}:{wanted}", ensure_ascii=False)  # without it the list is another text
+            statement = statement.where(func.replace(table.c.tags, tag, "") != table.c.tags)
     if filters.source is not None:
         statement = statement.where(case.source == filters.source)
     if filters.subset is not None:
@@ -175,11 +176,6 @@ def _no_longer_said(session: Session, query: str, found: set[int]) -> set[int]:
 
 def _texts_of_responses(session: Session, numbers: list[int]) -> Iterator[tuple[int, list[str]]]:
     return response_texts(session, _RESPONSE.example_id.in_(numbers))
-
-
-def has_tag(tags: ColumnElement[str], wanted: str) -> ColumnElement[bool]:
-    """Whether a column with a JSON list of tags holds this one, letter for letter: without it the list is another text."""
-    return func.replace(tags, json.dumps(wanted, ensure_ascii=False), "") != tags
 
 
 def response_conditions(filters: Filters) -> list[ColumnElement[bool]]:

@@ -569,16 +569,10 @@ def as_json(values: Iterable[str]) -> str:
 BATCH = 500
 
 
-def add_imported_file(session: Session, *, content_hash: str, name: str, format_name: str) -> None:
-    """Remember a file's content, so that importing it again adds nothing."""
-    row = {"content_hash": content_hash, "name": name, "format": format_name, "created_at": now()}
-    session.connection().execute(insert(TABLES["imported_file"]), row)
-
-
-def begin_import(session: Session, begun: tables.ImportUnderWay) -> None:
-    """Say that somebody imports from now on."""
-    end_import(session)
-    session.connection().execute(insert(TABLES["import_under_way"]), begun.model_dump())
+def begin_import(session: Session, begun: tables.ImportUnderWay | tables.UnfinishedImport) -> None:
+    """Say that somebody imports from now on; or what is to be written in parts, in place of the same that was broken off."""
+    end_import(session, type(begun))
+    session.connection().execute(insert(TABLES[begun.__tablename__]), begun.model_dump())
 
 
 def note_import(session: Session, *, megabytes: float | None = None) -> None:
@@ -587,15 +581,9 @@ def note_import(session: Session, *, megabytes: float | None = None) -> None:
     session.connection().execute(update(TABLES["import_under_way"]).values(seen_at=now(), **far))
 
 
-def end_import(session: Session) -> None:
-    """Nobody imports any more."""
-    session.connection().execute(sa.delete(TABLES["import_under_way"]))
-
-
-def begin_parts(session: Session, begun: tables.UnfinishedImport) -> None:
-    """Remember what is to be written in parts; in place of the same that was broken off."""
-    end_parts(session)
-    session.connection().execute(insert(TABLES["unfinished_import"]), begun.model_dump())
+def end_import(session: Session, begun: type[tables.ImportUnderWay | tables.UnfinishedImport]) -> None:
+    """Nobody imports any more; or writes in parts."""
+    session.connection().execute(sa.delete(TABLES[begun.__tablename__]))
 
 
 def note_part(session: Session, *, n_done: int, report: str) -> None:
@@ -609,11 +597,6 @@ def append_part(session: Session, begun: tables.UnfinishedImport, *, n_done: int
     if written(session):
         detail = {"source_hash": begun.source_hash, "rows": n_done, "of": begun.n_rows}
         append_event(session, actor=begun.actor, action=PART_IMPORTED, subject=begun.name, detail=detail)
-
-
-def end_parts(session: Session) -> None:
-    """Nothing is written in parts any more."""
-    session.connection().execute(sa.delete(TABLES["unfinished_import"]))
 
 
 def index_texts(engine: sa.Engine) -> int:

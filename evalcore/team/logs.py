@@ -87,13 +87,10 @@ class RequestLog:
             path = scope["path"]  # the query is left out: it may hold what somebody searched for
             if not any(quiet in path for quiet in _QUIET):
                 kind = scope.get("method", "SOCKET")
-                told = {"method": kind, "path": _without_token(path), "status": status[0]}
+                path = re.sub(r"(/invitation/|/media/|/upload_file/).*", r"\1…", path)  # without its token
+                told = {"method": kind, "path": path, "status": status[0]}
                 _log.info("request", extra=told | {"seconds": round(time.monotonic() - begun, 3)})
             REQUEST.reset(token)
-
-
-def _without_token(path: str) -> str:
-    return re.sub(r"(/invitation/|/media/|/upload_file/).*", r"\1…", path)
 
 
 class Health:

@@ -333,11 +333,6 @@ def _is_on(key: str) -> bool:
     return key in st.query_params
 
 
-def _filters_on() -> bool:
-    """Whether anything may be asked for, before the fields are drawn: what they hold, or the address says."""
-    return any(_is_on(key) or key in st.query_params for key in KEYS)
-
-
 def _listed(filters: Filters, judge: str, only: frozenset[int] | None) -> pd.DataFrame:
     """What fits. Conflicts alone need no walk over all reads: the list counts them, but for those on levels of care, which take two readers."""
     rest = replace(filters, reads=None)
@@ -390,7 +385,7 @@ if not is_open:
     st.html(html.heading("Conversations and verdicts", line if counts["examples"] else common.EMPTY))
 row = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
 bar, content = row.container(width="content" if is_open else "stretch"), st.container()
-if _filters_on():
+if any(_is_on(key) or key in st.query_params for key in KEYS):  # before the fields are drawn
     with bar:
         asked = _bar(hidden=hidden, folded=is_open)
     with content:

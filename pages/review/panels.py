@@ -531,7 +531,7 @@ class DecidingPanel(ListPanel):
             with row(f"{name}_row"):
                 st.html(stamp(question), width="content")
                 choices, key = keys.choices_of(group, self.ask), f"{name}_{{press}}_{self.number}"
-                value = keys.choose(choices, key, icon=_ticked(chosen))
+                value = keys.choose(choices, key, icon=lambda one, chosen=chosen: CHOSEN if one == chosen else None)
             if value is not None:
                 said: dict[str, Any] = {name: None if value == chosen else value}
                 is_said = self.decide(_without_rest(replace(standing, **said)))
@@ -556,10 +556,6 @@ class DecidingPanel(ListPanel):
         is_error = standing.cause not in (None, Cause.MEDICAL_DISAGREEMENT)
         is_harm = is_error and standing.severity not in (None, Severity.NONE) and self.ask is Ask.RUBRIC
         return ["cause", *(["severity"] if is_error else []), *(["error_kind"] if is_harm else [])]
-
-
-def _ticked(chosen: object) -> Callable[[object], str | None]:
-    return lambda option: CHOSEN if option == chosen else None
 
 
 def _without_rest(decision: Decision) -> Decision:

@@ -94,7 +94,7 @@ def test_an_import_that_died_is_shown_no_longer_after_two_minutes_and_keeps_nobo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as killed:
-        killed.setattr(staging.store, "end_import", lambda _session: None)
+        killed.setattr(staging.store, "end_import", lambda *_which: None)
         with pytest.raises(KeyboardInterrupt):
             import_file(small.engine, file, actor=ADMINISTRATOR, progress=die)
     assert under_way(small.engine) is not None

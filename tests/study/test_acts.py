@@ -84,12 +84,12 @@ def given_up(small: World, actor: Viewer) -> None:
         name="lost.csv", source_hash="0" * 64, actor="Ana Ruiz", asked="{}", n_rows=2, n_done=1, report="{}"
     )
     with writing(small.engine) as session:
-        store.begin_parts(session, left)
+        store.begin_import(session, left)
     try:
         staging.give_up(small.engine, actor)
     finally:
         with writing(small.engine) as session:
-            store.end_parts(session)
+            store.end_import(session, UnfinishedImport)
 
 
 def frozen_for_a_moment(small: World, actor: Viewer) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Union
 
@@ -49,7 +50,7 @@ def rows(file: Opened, options: Options, progress: Progress, left: Counts | None
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with (
         subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as reader,  # noqa: S603 - our own program
-        nullcontext() if kept is None else open(kept, "xb", opener=_for_us_alone) as copy,
+        nullcontext() if kept is None else open(kept, "xb", opener=partial(os.open, mode=0o600)) as copy,
     ):  # in a session of its own the terminal's Ctrl-C does not reach it: it ends with the rows
         told, answers = reader.stdin, reader.stdout
         assert told is not None and answers is not None  # noqa: S101, PT018 - pipes
@@ -84,10 +85,6 @@ def _heard(
             if left is not None:
                 left.update(said.left)
             return
-
-
-def _for_us_alone(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def answer() -> None:
