@@ -475,8 +475,9 @@ def drafts(session: Session, reading_id: int) -> dict[int | None, Draft]:
     mark = TABLES["mark"].c
     marks = select(mark.criterion_id, mark.label, mark.reason, mark.note).where(mark.reading_id == reading_id)
     rows = session.connection().execute(marks.order_by(mark.id))
-    why = {row.criterion_id: row.reason and schema.CannotReason(row.reason) for row in rows}
-    return {row.criterion_id: Draft(row.label, why[row.criterion_id], row.note) for row in rows}
+    return {
+        row.criterion_id: Draft(row.label, row.reason and schema.CannotReason(row.reason), row.note) for row in rows
+    }
 
 
 def has_marks(session: Session, task_id: int, person_id: int) -> bool:
