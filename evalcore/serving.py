@@ -59,6 +59,7 @@ M_ARENA_MAX, N_HEAPS = -8, 2
 NO_GLIBC = (AttributeError, OSError, TypeError)
 _HOST = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 _launched = threading.Event()
+_AT_ROOT = "<head><script>window.__streamlit = {BACKEND_BASE_URL: location.origin}</script>"
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
@@ -139,6 +140,24 @@ class Headers:
             await send(message)
 
         await self._app(scope, receive, send if scope["type"] != "http" else with_headers)
+
+
+class AtRoot:
+    """Answers the address of each page with Streamlit's own document, which is told that its server is at the root.
+
+    Else a page asks for its server below its own address first, and waits a while after the answer that none is there.
+    """
+
+    def __init__(self, app: ASGIApp, index_html: str) -> None:
+        self._app = app
+        self._document = index_html.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a page's address, pass everything else on."""
+        if scope["type"] == "http" and scope["method"] == "GET" and re.fullmatch("/[^/.]*", scope["path"]):
+            await _answer(send, 200, [(b"content-type", b"text/html; charset=utf-8")], self._document)
+        else:
+            await self._app(scope, receive, send)
 
 
 def served_hosts(address: str, port: int, allowed: Iterable[str] = ()) -> frozenset[str]:
@@ -361,6 +380,7 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
     uploads.forget_of_the_dead()
     PagesManager.uses_pages_directory = False
     index = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    index = index.replace("<head>", _AT_ROOT, 1)
     if signing_in is None:
         who = Middleware(RememberReader, study_key=study_key)
     else:
@@ -380,6 +400,7 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
         Middleware(Api, engine_at=_engine_at, by_session=partial(_by_session, signing_in)),
         who,
         Middleware(uploads.ToDisk),
+        Middleware(AtRoot, index_html=index),
     ]
     _launched.set()
     return streamlit.App(str(shipped("app.py")), middleware=middleware)

@@ -351,7 +351,7 @@ def test_discovery_is_switched_off_when_the_application_is_made(
     assert PagesManager.uses_pages_directory is False
     (path, middleware), *_ = made
     assert Path(path).name == "app.py"
-    walls = [Health, serving.Headers, serving.OwnPages, Api, serving.RememberReader, ToDisk]
+    walls = [Health, serving.Headers, serving.OwnPages, Api, serving.RememberReader, ToDisk, serving.AtRoot]
     assert [wall.cls for wall in middleware] == walls
 
 

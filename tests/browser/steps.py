@@ -5,7 +5,7 @@ import sqlite3
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error as PlaywrightError, Locator, Page, expect
 
@@ -30,9 +30,6 @@ PAGES = {
     "export": ("/export", "Export"),
     "audit": ("/audit", "Audit trail"),
 }
-
-# Streamlit's client asks below the page's own path first, then at the root: the first answer is 404 on every page but "/".
-PROBES = ("/_stcore/health", "/_stcore/host-config")
 
 
 def choose_reader(page: Page, server: AppServer, name: str, *, path: str = "/") -> None:
@@ -196,9 +193,7 @@ class Complaints:
         context.on("page", lambda page: page.on("dialog", self._asked))
 
     def _said(self, message: ConsoleMessage) -> None:
-        path = urlsplit(message.location.get("url", "")).path
-        probed = "404" in message.text and path.endswith(PROBES) and path not in PROBES
-        if message.type == "error" and not probed:
+        if message.type == "error":
             self.console.append(f"{message.text} ({message.location.get('url', '')})")
 
     def _asked(self, dialog: object) -> None:

@@ -233,6 +233,14 @@ def test_a_pass_over_all_pages_leaves_no_error_in_the_console(browser: Browser, 
     context.close()
 
 
+def test_a_page_asks_for_its_server_at_the_root_alone(page: Page, app_server: AppServer):
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    steps.choose_reader(page, app_server, "Mina Castell", path="/audit")
+    expect(steps.table(page)).to_be_visible()
+    assert [url for url in asked if url.endswith("_stcore/health")] == [f"{app_server.url}/_stcore/health"]
+
+
 def test_the_start_page_has_no_menu_no_deploy_button_and_no_export_of_tables(page: Page, app_server: AppServer):
     steps.choose_reader(page, app_server, "Mina Castell", path="/audit")
     expect(steps.table(page)).to_be_visible()
