@@ -1,11 +1,11 @@
 """Figures of the Models and Overview pages."""
 
 import html
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -43,17 +43,23 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
     """
     traces: list[dict[str, Any]] = []
     for kind, words, symbol, size, shift in KINDS:
-        for place, row in enumerate(table.to_dict(orient="records")):
-            if math.isnan(row[kind]):
-                continue
-            value, low, high = (min(row[kind + end], HIGHEST) for end in ("", "_low", "_high"))
-            colour = GREY if kind == "physicians_only" else colours[row["model"]]
-            bar: dict[str, Any] = {"array": [high - value], "arrayminus": [value - low], "color": colour, "width": 0}
-            bar["thickness"] = 3 if kind == "corrected" else 1.5
+        is_known = table[kind].notna().to_numpy()
+        rows, places = table.loc[is_known], np.flatnonzero(is_known) + shift
+        value, low, high = (rows[kind + end].clip(upper=HIGHEST).to_numpy() for end in ("", "_low", "_high"))
+        is_grey = kind == "physicians_only"
+        colour = np.array([GREY if is_grey else colours[model] for model in rows["model"]], dtype=object)
+        bars: dict[str, Any] = {"width": 0, "thickness": 3 if kind == "corrected" else 1.5}
+        for one in dict.fromkeys(colour):  # bars of a trace have one colour, and a trace takes longer than its marks
+            mine = colour == one
+            ends = {"array": (high - value)[mine], "arrayminus": (value - low)[mine], "color": one}
+            look = {"type": "scatter", "mode": "none", "hoverinfo": "skip", "showlegend": False}
+            traces.append(look | {"x": value[mine], "y": places[mine], "error_x": bars | ends})
+        if len(rows):
             hover = f"%{{customdata[2]}}, {words}: %{{x:.3f}} [%{{customdata[0]:.3f}}, %{{customdata[1]:.3f}}]"
-            shown, marker = [[low, high, html.escape(row["model"])]], _marker(colour, size, symbol)
-            look = {"type": "scatter", "name": words, "showlegend": False, "error_x": bar}
-            traces.append(_mark([value], [place + shift], marker, shown, hover) | look)
+            shown = list(zip(low, high, map(html.escape, rows["model"]), strict=True))
+            ends = {"array": high - value, "arrayminus": value - low, "visible": False}
+            look = {"type": "scatter", "name": words, "showlegend": False, "error_x": ends}
+            traces.append(_mark(value, places, _marker(colour, size, symbol), shown, hover) | look)
         traces.append(_in_legend(words, symbol, size))
     figure = go.Figure(traces)  # one by one they take twice as long
     font = {"size": TEXT_PIXELS, "color": INK}
@@ -128,16 +134,10 @@ def _score_axis(figure: go.Figure, title: str = SCORE, tickformat: str = ".2f", 
 
 
 def _numbered_rows(figure: go.Figure, names: Sequence[str], *, size: int) -> None:
-    across: dict[str, Any] = {
-        "type": "line",
-        "xref": "x domain",
-        "x0": 0,
-        "x1": 1,
-        "yref": "y",
-        "line": {"color": FAINT, "width": 1},
-    }
-    lines = [across | {"y0": place - 0.5, "y1": place - 0.5} for place in range(1, len(names))]
-    figure.update_layout(shapes=lines)  # one by one they take as long as all marks
+    between: dict[str, Any] = {"tickvals": [place - 0.5 for place in range(1, len(names))], "showgrid": True}
+    figure.update_yaxes(
+        minor=between | {"gridcolor": FAINT, "gridwidth": 1}
+    )  # lines as shapes take as long as all marks
     figure.update_yaxes(tickvals=list(range(len(names))), ticktext=[html.escape(name) for name in names])
     figure.update_yaxes(range=[len(names) - 0.5, -0.5], showgrid=False, zeroline=False, automargin=True)
     figure.update_yaxes(tickfont={"size": size, "color": INK})

@@ -31,7 +31,7 @@ def forest_table(**columns: list[object]) -> pd.DataFrame:
 def marks(figure: go.Figure) -> list[tuple[str, float, float]]:
     """Kind, score and row of every mark that is drawn."""
     drawn = [trace for trace in figure.data if trace.mode == "markers" and trace.x[0] is not None]
-    return [(trace.name, trace.x[0], trace.y[0]) for trace in drawn]
+    return [(trace.name, *place) for trace in drawn for place in zip(trace.x, trace.y, strict=True)]
 
 
 def test_each_model_has_a_mark_for_each_score_that_is_known_and_none_for_the_others():
@@ -43,10 +43,13 @@ def test_each_model_has_a_mark_for_each_score_that_is_known_and_none_for_the_oth
     assert rows == {("judge only", 0.6): 0, ("physicians only", 0.5): 0, ("corrected", 0.52): 0, ("judge only", 0.4): 1}
 
 
-def test_an_interval_is_drawn_from_its_low_to_its_high_bound():
-    drawn = next(trace for trace in figures.forest(forest_table(), COLOURS).data if trace.x[0] == 0.52)
-    assert drawn.x[0] - drawn.error_x.arrayminus[0] == pytest.approx(0.50)
-    assert drawn.x[0] + drawn.error_x.array[0] == pytest.approx(0.55)
+def test_an_interval_is_drawn_once_from_its_low_to_its_high_bound_in_the_colour_of_its_mark():
+    of_corrected = [trace for trace in figures.forest(forest_table(), COLOURS).data if trace.x[0] == 0.52]
+    for drawn in of_corrected:  # the bar, and the mark, which saves with its numbers
+        assert drawn.x[0] - drawn.error_x.arrayminus[0] == pytest.approx(0.50)
+        assert drawn.x[0] + drawn.error_x.array[0] == pytest.approx(0.55)
+    (drawn,) = (trace for trace in of_corrected if trace.error_x.visible is not False)
+    assert drawn.error_x.color == COLOURS["Alder"]
 
 
 def test_judge_only_is_hollow_physicians_only_grey_and_corrected_solid_in_the_models_colour():
@@ -55,8 +58,9 @@ def test_judge_only_is_hollow_physicians_only_grey_and_corrected_solid_in_the_mo
     }
     assert found["judge only"].symbol == "circle-open"
     assert found["corrected"].symbol == "circle"
-    assert found["corrected"].color == COLOURS["Alder"]
-    assert found["physicians only"].color not in COLOURS.values()
+    assert found["judge only"].color.tolist() == [COLOURS["Alder"], COLOURS[ODD]]
+    assert found["corrected"].color.tolist() == [COLOURS["Alder"]]
+    assert found["physicians only"].color[0] not in COLOURS.values()
 
 
 def test_a_model_of_which_too_little_is_read_has_words_in_the_place_of_its_corrected_score():
