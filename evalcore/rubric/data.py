@@ -181,7 +181,8 @@ class Responses:
         of_model = weight.groupby([responses["model"], responses["evaluation"]], sort=False, observed=True)
         points, whole = self._items["points"].to_numpy(dtype=float), of_model.transform("sum").to_numpy()
         moves = points if weights is None else points * weight.to_numpy(dtype=float)[self.codes]
-        return np.asarray(moves / (self.possible * whole)[self.codes], dtype=np.float64)
+        shares = (self.possible * whole)[self.codes]
+        return np.divide(moves, shares, out=shares)  # in place: memory comes slowly
 
 
 def is_scored(items: pd.DataFrame) -> pd.Series:

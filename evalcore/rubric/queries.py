@@ -88,15 +88,18 @@ def judged(session: Session) -> RubricData:
     columns: dict[str, Column] = {}
     repeats: dict[str, Column] = {}
     for name in sorted(n_own, key=lambda name: (-n_own[name], name)):
-        own, again = np.full(len(items), np.nan, dtype=np.float32), dict[int, Column]()
+        own, again = np.empty(0, dtype=np.float32), dict[int, Column]()
         asked = [(*version_and_repeat(named[number][1]), number) for number in sorted(said) if named[number][0] == name]
         prompts = list(dict.fromkeys(prompt for prompt, _, _ in asked))  # the oldest first
         for _, repeat, number in sorted(asked, key=lambda one: (prompts.index(one[0]), one[1])):
-            has_label, labels = said[number] > 0, _VALUES[said[number]]
+            has_label, labels = said[number] > 0, _VALUES.take(said[number])
             if repeat:
-                np.copyto(again.setdefault(repeat, np.full_like(own, np.nan)), labels, where=has_label)
+                np.copyto(again.setdefault(repeat, np.full_like(labels, np.nan)), labels, where=has_label)
                 continue
-            np.copyto(own, labels, where=has_label)
+            if len(own):
+                np.copyto(own, labels, where=has_label)
+            else:
+                own = labels
             for column in again.values():  # what was asked again was an earlier prompt
                 column[has_label] = np.nan
         columns[name] = own
@@ -135,10 +138,10 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
     drawings = drawings_of(session, table, drawn, known=lambda: known)
     table["inclusion_probability"] = over_all(drawings, table, drawn)
     first = table.loc[drawn & table["stage"].eq(Stage.FIRST)]
-    n_read = first.groupby("response_id")["item_id"].nunique()
-    n_items = items["response_id"].value_counts().reindex(n_read.index)
+    read, n_read = np.unique(np.unique(first["item_id"].to_numpy(dtype=np.int64)) // ITEM_BASE, return_counts=True)
+    n_items = np.bincount(items["response_id"].to_numpy())[read]
     # drawn together: the response where every item of it was, else the item
-    is_whole = table["response_id"].isin(n_read.index[n_read.eq(n_items)])
+    is_whole = table["response_id"].isin(read[n_read == n_items])
     table["unit"] = table["response_id"].where(is_whole, table["item_id"])
     items = items.assign(reachable=reachable(drawings, items["response_id"]))
     return replace(known, items=items, reads=table[list(READ_COLUMNS)])
@@ -208,13 +211,15 @@ class _Grid:
     def items(self, is_item: Truths) -> pd.DataFrame:
         """The places that are items, with all that is known of each."""
         n_items = self._n_criteria[0]
-        of_criterion = np.arange(len(is_item)) - np.repeat(self._before, n_items)
+        of_criterion = np.arange(len(is_item))
+        of_criterion -= np.repeat(self._before, n_items)  # in place, here and below: memory comes slowly
         if not is_item.all():
             of_criterion = of_criterion[is_item]
             n_items = np.diff(np.cumsum(is_item)[np.cumsum(n_items) - 1], prepend=0)
         columns: dict[str, Any] = {str(name): _repeated(self.responses[name], n_items) for name in self.responses}
         columns |= {name: self.criteria[name].array.take(of_criterion) for name in ("criterion_id", *_OF_CRITERION)}
-        columns["item_id"] = columns["response_id"] * ITEM_BASE + columns["criterion_id"]
+        columns["item_id"] = columns["response_id"] * ITEM_BASE
+        columns["item_id"] += columns["criterion_id"]
         named = {name: columns[name] for name in (*ITEM_COLUMNS, *TASK_TAGS) if name in columns}
         return pd.DataFrame(named, copy=False)
 
@@ -378,7 +383,7 @@ def drawings_of(
     ours = ours.where(task.assignment_id.in_(select(col(Assignment.id)).where(col(Assignment.ask) == ask)))
     made = frame(session, ours, ["response_id", "person_id"]).dropna().astype(np.int64)
     here = pd.Series(np.isin(_pairs(reads), _pairs(made)), index=reads.index)
-    read, asked = (set(reads.loc[mask, "response_id"]) for mask in (here & is_drawn, is_drawn))
+    read, asked = (set(reads.loc[mask, "response_id"].unique().tolist()) for mask in (here & is_drawn, is_drawn))
     drawings = list(_assigned(session, read, ask, known, asked))
     brought = reads.loc[is_drawn & ~here]
     if len(brought):
@@ -389,7 +394,7 @@ def drawings_of(
                 {"id": found["id"], "dataset": pd.Categorical.from_codes(found["evaluation"], pd.Index(names))}
             )
         same = rows.loc[rows["id"].isin(brought["response_id"])]
-        gone = sorted(set(brought["response_id"]) - set(same["id"]))
+        gone = np.setdiff1d(brought["response_id"].unique(), same["id"])
         fits = np.append(rows.loc[rows["dataset"].isin(same["dataset"].unique()), "id"], gone).astype(np.int64)
         by_response, by_item = (
             brought.groupby(name)["inclusion_probability"].max() for name in ("response_id", "item_id")
