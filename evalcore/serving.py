@@ -3,6 +3,7 @@
 Streamlit's discovery of pages/ is off (else a fresh server runs any page by its address, without app.py), and collection after each run (81 ms a click).
 """
 
+import asyncio
 import base64
 import ctypes
 import gc
@@ -16,10 +17,11 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import cache, partial
 from http.cookies import SimpleCookie
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -29,11 +31,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evalcore.errors import OverreadError, refuse
 from evalcore.importing import uploads
-from evalcore.settings import shipped
-from evalcore.study import contents
+from evalcore.settings import settings, shipped
+from evalcore.study import contents, snapshot
 from evalcore.study.acting import opened
 from evalcore.study.db import PRESS_SECONDS, Engine, reading
-from evalcore.study.schema import Viewer
+from evalcore.study.schema import Administrator, Viewer
 from evalcore.team import logs, people
 from evalcore.team.logs import Health
 from evalcore.team.provider import Provider, provider
@@ -309,7 +311,7 @@ def serve(
         "logger.hideWelcomeMessage": True,  # which asks a service of others' for our address, where we listen on all
     }
     sys.argv = [str(shipped("app.py"))]  # Streamlit reads the settings beside the script that it is told it runs
-    app = build(study_key, hosts, signing_in)
+    app = build(study_key, hosts, signing_in, lifespan=partial(_reading_ahead, location))
     # On a server no window can be shown: a browser for the terminal would take the terminal.
     has_display = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if browser and has_display:
@@ -354,7 +356,26 @@ def _by_session(signing_in: Provider | None, cookies: Mapping[str, str], engine:
         return contents.person(session, int(number)) if re.fullmatch("[0-9]{1,15}", number) else None
 
 
-def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = None) -> Any:
+@asynccontextmanager
+async def _reading_ahead(location: str, _app: object) -> AsyncIterator[None]:
+    """While the server runs; at its start what the pages of results need of a large study is read, so that it is there when the first browser has connected."""
+    if settings().read_ahead and settings().studies is None:
+        asyncio.get_running_loop().run_in_executor(None, _read_ahead, location)
+    yield
+
+
+def _read_ahead(location: str) -> None:
+    place = snapshot.folder(_engine_at(location))
+    if place is not None and place.is_dir():  # of a small study a server that nobody visits stays small
+        import_module("pages.shared.page_cache").begun(location, Administrator())
+
+
+def build(
+    study_key: str,
+    hosts: frozenset[str],
+    signing_in: Provider | None = None,
+    lifespan: Callable[[Any], AbstractAsyncContextManager[None]] | None = None,
+) -> Any:
     """The ASGI application: Streamlit behind our doors, served as these hosts, inside our headers."""
     import streamlit
     from starlette.middleware import Middleware
@@ -403,4 +424,4 @@ def build(study_key: str, hosts: frozenset[str], signing_in: Provider | None = N
         Middleware(AtRoot, index_html=index),
     ]
     _launched.set()
-    return streamlit.App(str(shipped("app.py")), middleware=middleware)
+    return streamlit.App(str(shipped("app.py")), middleware=middleware, lifespan=lifespan)

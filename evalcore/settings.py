@@ -23,7 +23,7 @@ class Settings(BaseModel):
         max_line_bytes: The longest line of a file that is imported.
         allowed_hosts: Names, separated by commas, under which a tunnel or a proxy serves the dashboard, beside this machine's own.
         acting_as: Name of the person as whom commands act; None: as the administrator. `overread --as NAME` says it as well.
-        read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it.
+        read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it, or at its start where that is large.
         public_url: Where browsers reach this server. People sign in where this and the next three are set.
         oidc_issuer, oidc_client_id, oidc_client_secret: The OpenID Connect provider, and what this server is to it.
         oidc_client_secret_file: A file that holds the secret, instead.

@@ -21,8 +21,11 @@ from hypothesis import example, given, strategies as st
 from evalcore import serving
 from evalcore.errors import OverreadError
 from evalcore.importing.uploads import ToDisk
+from evalcore.study.db import open_study
+from evalcore.study.policies import STUDY
 from evalcore.team.api import Api
 from evalcore.team.logs import Health
+from pages.shared import page_cache
 
 INDEX = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
 
@@ -346,7 +349,7 @@ def test_discovery_is_switched_off_when_the_application_is_made(
 
     PagesManager.uses_pages_directory = True
     made = []
-    monkeypatch.setattr(streamlit, "App", lambda path, middleware: made.append((path, middleware)))
+    monkeypatch.setattr(streamlit, "App", lambda path, middleware, **_: made.append((path, middleware)))
     serving.build("abcd", frozenset())
     assert PagesManager.uses_pages_directory is False
     (path, middleware), *_ = made
@@ -367,3 +370,21 @@ def test_what_the_server_accepts_sends_small_answers_at_once():
                 assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     finally:
         starlette_server._bind_socket = plain
+
+
+@pytest.mark.parametrize(("is_large", "said"), [(True, "1"), (False, "1"), (True, "0")])
+def test_a_server_begins_to_read_a_large_study_when_it_starts(is_large, said, tmp_path, monkeypatch):
+    location = str(tmp_path / "study.db")
+    open_study(location).dispose()
+    if is_large:
+        (tmp_path / "study.db.cache").mkdir()
+    monkeypatch.setenv("OVERREAD_READ_AHEAD", said)
+    begun = []
+    monkeypatch.setattr(page_cache, "begun", lambda place, person: begun.append((place, person.roles & STUDY)))
+
+    async def started() -> None:
+        async with serving._reading_ahead(location, None):
+            pass
+
+    asyncio.run(started())
+    assert begun == ([(location, STUDY)] if is_large and said == "1" else [])

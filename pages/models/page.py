@@ -69,6 +69,7 @@ if common.blind(viewer):
 if weights_words:
     st.html(html.quiet(weights_words))
 if models_choice.about(viewer, chosen)["is_labelled"]:
+    shown, asked = chosen, list[partial[Any]]()
     if is_corrected:
         numbers = models_choice.numbers(viewer, chosen)
         means = numbers.means if numbers.scores["enough"].any() else ""
@@ -80,9 +81,10 @@ if models_choice.about(viewer, chosen)["is_labelled"]:
             (scores.further, numbers.spec),
             (scores.missing, numbers.spec, viewer),
         )
-        asked = (partial(models_choice.computed, make, viewer, *of) for make, *of in others)
+        asked = [partial(models_choice.computed, make, viewer, *of) for make, *of in others]
+        shown = numbers.spec if section in {GROUPS, MORE} else chosen
+    SHOWN[section](viewer, shown)
+    if asked:  # once the page is drawn
         page_cache.ahead(viewer, *asked)
-        chosen = numbers.spec if section in {GROUPS, MORE} else chosen
-    SHOWN[section](viewer, chosen)
 else:
     st.html(html.notice(models_choice.NO_LABELS))

@@ -3,14 +3,12 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.errors import OverreadError
 from evalcore.figures.colours import colour_of
 from evalcore.judges.figures import beside_physicians
 from evalcore.judges.quality import same_labels
 from evalcore.judges.record import ALL
-from evalcore.rubric import finding, results
+from evalcore.rubric import finding
 from evalcore.rubric.figures import corrected_forest
-from evalcore.study.analysis import Analysis
 from evalcore.study.schema import Viewer
 from pages.judges import record
 from pages.shared import common, glossary, html, judges_choice, models_choice, routes, theme
@@ -38,13 +36,8 @@ def judges(viewer: Viewer) -> None:
 
 def models(viewer: Viewer) -> None:
     """Each model's corrected score, by the analysis that the study states, else by the usual choices."""
-    known, stated = models_choice.evaluations(viewer), common.read("analysis")
-    try:
-        chosen = results.with_defaults(Analysis() if stated is None else stated.spec, known)
-    except OverreadError:  # nothing is judged, or the stated part waits for the viewer's own reads
-        return
-    numbers = models_choice.numbers(viewer, chosen)
-    if not numbers.scores["n_items"].any():
+    chosen = models_choice.usual(viewer)
+    if chosen is None or not (numbers := models_choice.numbers(viewer, chosen)).scores["n_items"].any():
         return
     st.subheader("Corrected scores of the models", anchor=False, help=glossary.helps("corrected score", "claim, reach"))
     st.html(html.finding(numbers.finding))

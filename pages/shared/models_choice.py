@@ -87,6 +87,22 @@ def numbers(viewer: Viewer, chosen: Analysis) -> Results:
     return computed(results.results, viewer, chosen)
 
 
+def usual(viewer: Viewer) -> Analysis | None:
+    """The analysis that the study states, else the usual choices; None: nothing is judged, or the stated part waits for the viewer's own reads."""
+    stated = common.read("analysis")
+    try:
+        return results.with_defaults(Analysis() if stated is None else stated.spec, evaluations(viewer))
+    except OverreadError:
+        return None
+
+
+def ahead(viewer: Viewer) -> None:
+    """What Overview and Models compute where nobody has chosen anything, kept until somebody looks."""
+    if (chosen := usual(viewer)) is not None:
+        about(viewer, chosen)
+        numbers(viewer, chosen)
+
+
 def analysis_words(viewer: Viewer, of_part: Results) -> str:
     """Whether these are the numbers that the study states, in words."""
     statement = common.read("analysis")

@@ -157,4 +157,6 @@ def _read_all(person: Viewer) -> None:
 
         matrices.ahead(person)
     if has_criteria:
-        common.rubric_data(person)
+        from pages.shared import models_choice  # noqa: PLC0415 - likewise
+
+        models_choice.ahead(person)
