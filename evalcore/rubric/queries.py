@@ -138,10 +138,10 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
     drawings = drawings_of(session, table, drawn, known=lambda: known)
     table["inclusion_probability"] = over_all(drawings, table, drawn)
     first = table.loc[drawn & table["stage"].eq(Stage.FIRST)]
-    read, n_read = np.unique(np.unique(first["item_id"].to_numpy(dtype=np.int64)) // ITEM_BASE, return_counts=True)
-    n_items = np.bincount(items["response_id"].to_numpy())[read]
+    n_items = np.bincount(items["response_id"].to_numpy())  # by the response's number
+    n_read = np.bincount(pd.unique(first["item_id"].to_numpy(dtype=np.int64)) // ITEM_BASE, minlength=len(n_items))
     # drawn together: the response where every item of it was, else the item
-    is_whole = table["response_id"].isin(read[n_read == n_items])
+    is_whole = (n_read == n_items)[table["response_id"].to_numpy(dtype=np.int64)]
     table["unit"] = table["response_id"].where(is_whole, table["item_id"])
     items = items.assign(reachable=reachable(drawings, items["response_id"]))
     return replace(known, items=items, reads=table[list(READ_COLUMNS)])
@@ -394,7 +394,8 @@ def drawings_of(
                 {"id": found["id"], "dataset": pd.Categorical.from_codes(found["evaluation"], pd.Index(names))}
             )
         same = rows.loc[rows["id"].isin(brought["response_id"])]
-        gone = np.setdiff1d(brought["response_id"].unique(), same["id"])
+        of_reads = pd.Index(brought["response_id"].unique())
+        gone = np.sort(of_reads[~of_reads.isin(same["id"])])
         fits = np.append(rows.loc[rows["dataset"].isin(same["dataset"].unique()), "id"], gone).astype(np.int64)
         by_response, by_item = (
             brought.groupby(name)["inclusion_probability"].max() for name in ("response_id", "item_id")
