@@ -56,16 +56,12 @@ def controls(known: pd.DataFrame, *, claims: bool) -> Analysis:
             claim = one_of("Holds for", list(CLAIMS), "models_claim", plan.claim, format_func=CLAIMS.get, **held)
             held = {"width": 180, "format_func": READERS.get}
             physicians = one_of("As read by", list(READERS), "models_readers", plan.physicians, **held)
-    return Analysis(
-        evaluation=evaluation,
-        judges=tuple(judges or usual_judges),
-        subset=None if subset == ALL else subset,
-        claim=claim,
-        physicians=physicians,
-        settled=plan.settled,
-        primary=plan.primary,
-        margin=plan.margin,
-    )
+    chosen = {
+        "evaluation": evaluation,
+        "judges": tuple(judges or usual_judges),
+        "subset": subset if subset != ALL else None,
+    }
+    return replace(plan, **chosen, claim=claim, physicians=physicians, weighted=False)
 
 
 one_of = partial(page_cache.one_of, PAGE)

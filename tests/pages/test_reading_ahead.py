@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric import queries as rubric_queries, results
 from evalcore.study import contents, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.policies import STUDY
@@ -91,6 +91,22 @@ def test_labels_of_criteria_are_there_before_a_lead_opens_models(read, tmp_path,
     assert read == ["judged"]
     assert len(common.rubric_data(LEAD).judged) == len(small.responses) * 2
     assert read == ["judged"]
+
+
+def test_so_are_the_scores_that_overview_and_models_show_first(monkeypatch, open_page, demo_study):
+    made, make = [], results.results
+    monkeypatch.setattr(results, "results", wraps(make)(lambda *of: made.append("results") or make(*of)))
+    monkeypatch.setenv("OVERREAD_READ_AHEAD", "1")
+    monkeypatch.setenv("OVERREAD_DB", demo_study)
+    with reading(open_study(demo_study)) as session:
+        lead = next(person for person in contents.people(session) if person.name == "Mina Castell")
+    page_cache.read_ahead(lead)
+    finish()
+    assert made == ["results"]
+    for page in ("models", "overview"):
+        assert not open_page(demo_study, page, lead.name).exception
+        finish()
+    assert made == ["results"]
 
 
 @pytest.mark.parametrize("role", sorted(set(Role) - STUDY))
