@@ -27,6 +27,7 @@ import pytest
 import streamlit as st
 import streamlit.logger
 import typer.testing
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from sqlalchemy import URL, Engine, event, make_url
 from sqlalchemy.orm import Mapper
@@ -53,6 +54,8 @@ from tests.reading_steps import _two_responses
 from tests.run_commands import models_file, on_study
 from tests.run_world import Study, study
 from tests.world import World
+
+gc.disable()  # until all is imported: pytest_collection_finish
 
 PAGES = Path(__file__).resolve().parents[1] / "pages"
 
@@ -146,6 +149,12 @@ ON_BOTH_DATABASES = (
 """Storage, and of reading what locks, queues and hides: all else behaves alike on both databases, and the everyday run tries it on SQLite alone."""
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Iterator[list[pytest.Collector]]:
+    """Examples in docstrings are looked for in the code alone: no test has one, and to look takes a second a process."""
+    return [each for each in (yield) if not isinstance(each, DoctestModule)]
+
+
 @pytest.hookimpl(tryfirst=True)  # before those marked slow are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave to the slow tests what the everyday run tries on SQLite alone; and spread the browser tests among the others, whose computing fills their waits."""
@@ -167,8 +176,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """What has been imported stays to the end: Python need not look through it again and again for what is to be cleared away."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000, 20, 50)
     # Pytest hangs its handlers on each logger that passes nothing on, three times a test: Streamlit has sixty of them.
     for each in streamlit.logger._loggers.values():
