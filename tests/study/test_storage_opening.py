@@ -24,6 +24,7 @@ from evalcore.study.tables import Rater
 from tests import world
 from tests.conftest import postgres_database
 from tests.processes import at_once
+from tests.storage_steps import open_at_once
 
 SEARCH = (
     "search_text",
@@ -270,16 +271,6 @@ def test_a_path_with_spaces_and_signs_is_a_path(tmp_path):
     path = tmp_path / "a study #1 50% & co ünï.db"
     open_study(str(path)).dispose()
     assert path.exists()
-
-
-def open_at_once(start, location):
-    """In a process of its own: wait for the other one, then open."""
-    start()
-    engine = open_study(location)
-    with writing(engine) as session:
-        key = store.ensure_study(session).key
-    engine.dispose()
-    return key
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
