@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, Phase, example as example_of, given, settings, strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from evalcore.errors import Frozen, ImportFailed, OverreadError
 from evalcore.reading import assigning, reviewing
@@ -270,9 +270,9 @@ HISTORY = st.lists(STEPS, min_size=3, max_size=12).map(lambda steps: [*BEGUN, *s
 FEW = {"deadline": None, "phases": [Phase.explicit, Phase.reuse, Phase.generate]}  # shrunk by hand in less time
 
 
+@pytest.mark.slow  # each day: the two histories below, and those of test_mending.py
 @given(steps=HISTORY)
-@example_of(steps=[("import", "hard.jsonl"), ("rename", Kind.DATASET, "healthbench", "hb")])
-@settings(max_examples=4, **FEW)
+@settings(max_examples=12, **FEW)
 def test_a_study_agrees_with_one_that_never_had_what_is_gone_and_always_had_its_names(steps):
     with tempfile.TemporaryDirectory() as folder:
         held(f"sqlite:///{folder}/study.db", steps)
@@ -307,13 +307,17 @@ HISTORIES: dict[str, list[Step]] = {
         *imports("examples.jsonl", A, B), ("assign",), ("read", "Dr. Sol"), ("withdraw", A), ("look",), ("restore", A),
     ],
     "work on what is withdrawn leaves": [*imports("examples.jsonl", A, B), ("assign",), ("read", "Dr. Sol"), ("withdraw", A)],
+    "a subset is found in a data set with another name": [*imports("hard.jsonl"), ("rename", Kind.DATASET, "healthbench", "hb")],
     "cases, answers and levels": [
         *imports("cases.csv", "answers.csv", "levels.csv", "matrix.csv"), ("withdraw", "levels.csv"), ("withdraw", "matrix.csv"),
     ],
 }  # fmt: skip
 
 
-EVERYDAY = ("a verdict that took another's place gives it back", "work on what is withdrawn leaves, and comes back")
+EVERYDAY = (
+    "a verdict that took another's place gives it back", "work on what is withdrawn leaves, and comes back",
+    "a subset is found in a data set with another name",
+)  # fmt: skip
 """The others are drawn by the property above too."""
 
 
