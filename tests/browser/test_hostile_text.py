@@ -32,33 +32,10 @@ EXPORTS = {
 
 
 @pytest.mark.parametrize("shown", [3, pytest.param(1, marks=pytest.mark.slow)])
-def test_no_page_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile, shown: int):  # noqa: PLR0915 - one walk
+def test_no_conversation_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile, shown: int):
     visit = Visit(browser, hostile)
     page, name = visit.page, hostile.name
     visit.choose("person0")
-    steps.opened(page, hostile.server, "overview", "?made_of=Theme")  # so that what folds is open
-    expect(page.locator(".st-key-composition_theme .bars").first).to_be_visible()
-    visit.look("overview", name("person0"), name("judge0"))
-    visit.hover_tooltips()
-    page.locator(".stPlotlyChart").first.hover(position={"x": 400, "y": 60})
-    visit.look("overview, hovered")
-
-    steps.opened(page, hostile.server, "browse")
-    expect(steps.keyed(page, "list").get_by_test_id("stDataFrame")).to_be_visible()
-    page.get_by_role("button", name="More filters").click()
-    for key in ("dataset", "category", "axis", "judge", "model"):
-        steps.keyed(page, key).get_by_role("combobox").click()
-        expect(page.get_by_role("option").first).to_contain_text(key)
-        visit.look(f"browse, filter {key} opened")
-        page.keyboard.press("Escape")
-    page.keyboard.press("Escape")
-    search = text_of(hostile.canary.url, "search")[:1500]
-    steps.opened(page, hostile.server, "browse", f"?q={quote(search)}&theme={quote(search)}&example={quote(search)}")
-    expect(page.get_by_text("fit", exact=False).first).to_be_visible()
-    visit.look("browse, search in the address")
-    steps.opened(page, hostile.server, "browse", f"?theme={quote(name('theme'))}&judge={quote(name('judge1'))}")
-    visit.look("browse, filtered")
-
     query = "".join(f"&shown={quote(name(f'model{n}'))}" for n in range(shown)) if shown > 1 else ""
     page.goto(f"{hostile.server.url}/browse?example=1{query}")
     expect(page.locator(".or-response")).to_have_count(shown)
@@ -94,6 +71,36 @@ def test_no_page_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hos
     page.reload()
     expect(steps.keyed(page, f"note_{item}").get_by_role("textbox")).to_have_value(note)
     visit.look("detail, note stored")
+    visit.context.close()
+
+
+@pytest.mark.slow
+def test_no_figure_or_list_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile):
+    visit = Visit(browser, hostile)
+    page, name = visit.page, hostile.name
+    visit.choose("person0")
+    steps.opened(page, hostile.server, "overview", "?made_of=Theme")  # so that what folds is open
+    expect(page.locator(".st-key-composition_theme .bars").first).to_be_visible()
+    visit.look("overview", name("person0"), name("judge0"))
+    visit.hover_tooltips()
+    page.locator(".stPlotlyChart").first.hover(position={"x": 400, "y": 60})
+    visit.look("overview, hovered")
+
+    steps.opened(page, hostile.server, "browse")
+    expect(steps.keyed(page, "list").get_by_test_id("stDataFrame")).to_be_visible()
+    page.get_by_role("button", name="More filters").click()
+    for key in ("dataset", "category", "axis", "judge", "model"):
+        steps.keyed(page, key).get_by_role("combobox").click()
+        expect(page.get_by_role("option").first).to_contain_text(key)
+        visit.look(f"browse, filter {key} opened")
+        page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    search = text_of(hostile.canary.url, "search")[:1500]
+    steps.opened(page, hostile.server, "browse", f"?q={quote(search)}&theme={quote(search)}&example={quote(search)}")
+    expect(page.get_by_text("fit", exact=False).first).to_be_visible()
+    visit.look("browse, search in the address")
+    steps.opened(page, hostile.server, "browse", f"?theme={quote(name('theme'))}&judge={quote(name('judge1'))}")
+    visit.look("browse, filtered")
     visit.context.close()
 
 

@@ -190,6 +190,7 @@ class Presses:
         self.page.keyboard.press(key)
 
 
+@pytest.mark.slow  # each day the test of what is nowhere until the lock reads a response by these keys
 def test_twenty_criteria_of_three_responses_are_read_by_keyboard_alone(page: Page, agreeing: AppServer):
     begin(page, agreeing, IMANI)
     pressed = Presses(page)
