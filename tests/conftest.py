@@ -43,7 +43,7 @@ from evalcore import serving
 from evalcore.study import db
 from evalcore.study.db import open_study
 from evalcore.study.schema import Role
-from pages.shared import routes
+from pages.shared import common, page_cache, routes
 from tests import world
 from tests.adjudicating_steps import IMANI, RUNE, SOL, TOVE
 from tests.commands import Process, Run
@@ -223,7 +223,9 @@ def _launched() -> None:
     """Pages that a test runs without a server stand as if ours served them.
 
     A server compiles each page once, and looks once for parts of pages among the installed packages; AppTest does both for each run.
+    And what is given back to the system after each number of a small study is asked for again at once.
     """
+    common.give_back_memory = page_cache.give_back_memory = lambda: None
     serving._launched.set()
     compiled = ScriptCache()
     local_script_runner.ScriptCache = app_test.ScriptCache = lambda: compiled
