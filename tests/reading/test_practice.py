@@ -352,7 +352,7 @@ def before_practice(tmp_path_factory):
     return world.at_rest(made), before
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(labels=st.lists(st.text("+-?", min_size=2, max_size=2), min_size=3, max_size=3), again=st.booleans())
 def test_a_practice_round_changes_no_number_and_no_byte_of_a_file(labels, again, before_practice, tmp_path_factory):
     at_rest, before = before_practice

@@ -18,7 +18,7 @@ from evalcore.study.schema import Claim, Physicians
 from tests.population import drawn
 
 PENALTIES = {"healthbench": 0.0299, "healthbench_hard": 0.0392, "healthbench_consensus": 0.0020, "healthbench_professional": 0.0147}  # fmt: skip
-some = settings(max_examples=50, deadline=None)
+some = settings(max_examples=15, deadline=None)
 responses_drawn = st.lists(
     st.tuples(st.floats(-3, 1), st.integers(1, 20_000)), min_size=1, max_size=20
 )  # scores with lengths

@@ -210,7 +210,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     engine.dispose()
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(limit=st.integers(1, 40))
 def test_pages_of_any_size_are_together_the_table_of_the_export(
     limit: int, waiting: Engine, serve: Callable[..., Server]
