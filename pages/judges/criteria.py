@@ -47,6 +47,13 @@ def _usual(rubric_data: RubricData, judge: str) -> str:
     return "Axis" if category < metric.MIN_ITEMS and axis > category else "Category"
 
 
+def ahead(viewer: Viewer, judge: str) -> None:
+    """What each choice of groups shows first."""
+    if judge in judges_choice.computed(judges_choice.names, viewer):
+        for by in GROUPINGS.values():
+            judges_choice.computed(_health, viewer, judge, by, None)
+
+
 def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     """The criteria, as judge and physicians label them, with alarms; a click on a row lists its items."""
     usual = judges_choice.computed(_usual, viewer, judge)

@@ -53,7 +53,8 @@ def show(section: str, judges: list[str], row: DeltaGenerator) -> None:
         persist_state="session",  # where one looks at physicians alone it is not drawn
         width=320,
     )
-    page_cache.ahead(viewer, partial(versions.ahead, viewer, judge))
+    others = (criteria.ahead,) if section == CRITERIA else ()
+    page_cache.ahead(viewer, *(partial(ahead, viewer, judge) for ahead in (*others, versions.ahead)))
     if section == RECORD:
         record.show(viewer, judge, judges, top, row)
         return

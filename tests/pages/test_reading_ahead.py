@@ -12,7 +12,7 @@ from evalcore.study.db import open_study, reading, writing
 from evalcore.study.policies import STUDY
 from evalcore.study.schema import Role, Viewer
 from evalcore.triage import bases, queries as triage_queries
-from pages.judges import versions
+from pages.judges import criteria, versions
 from pages.models import scores
 from pages.shared import common, page_cache, triage_choice
 from pages.triage import matrices
@@ -176,6 +176,16 @@ def test_so_it_is_of_two_judges_labels(soon, open_page, demo_study):
     assert not open_page(demo_study, "judges", "Mina Castell", judges_show="Versions and families").exception
     finish()
     assert made == ["_drift", "_favoured"]
+
+
+def test_so_it_is_of_each_grouping_while_criteria_are_open(soon, open_page, demo_study):
+    made, make = [], criteria._health
+    soon.setattr(criteria, "_health", wraps(make)(lambda *of: made.append(of[2]) or make(*of)))
+    soon.setenv("OVERREAD_READ_AHEAD", "1")
+    for shown in ({}, {"criteria_by": "Theme"}, {"criteria_by": "One criterion"}):
+        assert not open_page(demo_study, "judges", "Mina Castell", judges_show="Criteria", **shown).exception
+        finish()
+        assert sorted(made) == sorted(criteria.GROUPINGS.values())
 
 
 def test_nothing_more_is_computed_ahead_once_the_study_changes(soon, location):
