@@ -138,14 +138,22 @@ def environment(name: str) -> Path:
     return ENVIRONMENTS / name.lower().replace(" ", "-")
 
 
+BETWEEN = """import os, subprocess, sys, time
+start = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, used = os.wait4(process.pid, 0)
+print(time.perf_counter() - start, used.ru_maxrss / 1024)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+"""A small process between: to the system a child has held at least what its parent held when it began."""
+
+
 def command(*words: str | Path) -> tuple[float, float]:
-    """Seconds of a command that has to succeed, and the most memory that any child held so far, in MB."""
-    start = time.perf_counter()
-    process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise subprocess.CalledProcessError(status, words)
-    return time.perf_counter() - start, used.ru_maxrss / 1024
+    """Seconds of a command that has to succeed, and the most memory that it held, in MB."""
+    between = [sys.executable, "-c", BETWEEN, *map(str, words)]
+    told = subprocess.run(between, stdout=subprocess.PIPE, text=True, check=True).stdout
+    seconds, most = map(float, told.split())
+    return seconds, most
 
 
 @contextmanager
