@@ -15,7 +15,7 @@ from evalcore.serving import give_back_memory
 from evalcore.settings import settings
 from evalcore.study.db import reading
 from evalcore.study.policies import STUDY
-from evalcore.study.schema import Viewer
+from evalcore.study.schema import Administrator, Viewer
 from evalcore.triage import queries as triage_queries
 from evalcore.triage.data import TriageData
 from pages.shared import common
@@ -152,7 +152,9 @@ def _work(waiting: _Waiting) -> None:
 def _read_all(person: Viewer) -> None:
     with reading(common.engine()) as session:
         has_cases, has_criteria = triage_queries.has_cases(session), rubric_queries.has_criteria(session)
-    if has_cases:
+    if has_cases and not isinstance(
+        person, Administrator
+    ):  # at the server's start it would only take turns with the first page
         from pages.triage import matrices  # noqa: PLC0415 - its code takes a moment to load as well
 
         matrices.ahead(person)

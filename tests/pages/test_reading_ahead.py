@@ -10,7 +10,7 @@ from evalcore.rubric import queries as rubric_queries, results
 from evalcore.study import contents, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.policies import STUDY
-from evalcore.study.schema import Role, Viewer
+from evalcore.study.schema import Administrator, Role, Viewer
 from evalcore.triage import bases, queries as triage_queries
 from pages.judges import criteria, versions
 from pages.models import scores
@@ -61,6 +61,12 @@ def test_cases_are_there_before_a_lead_opens_triage(read):
     page_cache.read_ahead(LEAD)
     finish()
     assert read == ["imported"]
+
+
+def test_at_the_start_of_the_server_cases_wait_for_a_lead(read):
+    page_cache.begun(common.location(), Administrator())
+    finish()
+    assert read == []
 
 
 def test_so_are_the_numbers_of_its_first_section(monkeypatch, open_page, drawn_triage, location):
