@@ -152,9 +152,8 @@ def _work(waiting: _Waiting) -> None:
 def _read_all(person: Viewer) -> None:
     with reading(common.engine()) as session:
         has_cases, has_criteria = triage_queries.has_cases(session), rubric_queries.has_criteria(session)
-    if has_cases and not isinstance(
-        person, Administrator
-    ):  # at the server's start it would only take turns with the first page
+    # at the server's start it would only take turns with the first page
+    if has_cases and not isinstance(person, Administrator):
         from pages.triage import matrices  # noqa: PLC0415 - its code takes a moment to load as well
 
         matrices.ahead(person)
