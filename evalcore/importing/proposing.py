@@ -334,7 +334,7 @@ def _proposed(given: Sample, each: str) -> OwnNames:
     places = given.all_places(each)
     if each:  # what the list holds is known by its items
         head = each + "."
-        within = [path for path in places if path == each or path.startswith((head, each + "["))]
+        within = {path for path in places if path == each or path.startswith((head, each + "["))}
         places = {path: one for path, one in places.items() if path not in within}
     chosen = _by_name(places, each)
     wide, what = _wide(places, chosen) if not each else ([], "")

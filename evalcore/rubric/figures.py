@@ -135,9 +135,8 @@ def _score_axis(figure: go.Figure, title: str = SCORE, tickformat: str = ".2f", 
 
 def _numbered_rows(figure: go.Figure, names: Sequence[str], *, size: int) -> None:
     between: dict[str, Any] = {"tickvals": [place - 0.5 for place in range(1, len(names))], "showgrid": True}
-    figure.update_yaxes(
-        minor=between | {"gridcolor": FAINT, "gridwidth": 1}
-    )  # lines as shapes take as long as all marks
+    # lines as shapes take as long as all marks
+    figure.update_yaxes(minor=between | {"gridcolor": FAINT, "gridwidth": 1})
     figure.update_yaxes(tickvals=list(range(len(names))), ticktext=[html.escape(name) for name in names])
     figure.update_yaxes(range=[len(names) - 0.5, -0.5], showgrid=False, zeroline=False, automargin=True)
     figure.update_yaxes(tickfont={"size": size, "color": INK})

@@ -257,8 +257,8 @@ def unnamed(viewer: Viewer) -> frozenset[str]:
 
 def state(viewer: Viewer, at: Progress) -> summary.State:
     """The state of a run. Why it stopped may quote a judge: whole to leads alone, and to no blind reader."""
-    may_read = allows(check_can_run, viewer) and not common.blind(viewer)
-    return summary.state_of(at, with_words=bool(at.reason) and may_read)
+    with_words = bool(at.reason) and allows(check_can_run, viewer) and not common.blind(viewer)
+    return summary.state_of(at, with_words=with_words)
 
 
 def open_(run_id: int | None) -> None:
